@@ -1,0 +1,43 @@
+# Every target makes what it needs: a fresh clone wants only Python 3.11+ and make.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q
+
+.PHONY: demo test check bench clean help
+
+help:  ## show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+demo: $(VENV)/run.stamp  ## play a real trace through four simulated engines, twice, and compare
+	$(BIN)/steelyard demo --out build/demo
+
+test: $(VENV)/dev.stamp  ## run all tests, with the coverage gate for the decision core
+	$(BIN)/pytest --cov --cov-report=term:skip-covered --cov-report=json:build/coverage.json
+	$(BIN)/coverage report --include='*/scheduling/*' --fail-under=95 --precision=1
+
+check: $(VENV)/dev.stamp  ## lint, types, layers
+	test -z "$$(ls operator/*.py 2>/dev/null)"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/run.stamp  ## measure the decision path
+	$(BIN)/steelyard bench decision --json build/decision.json
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing into $(VENV) ..."
+	$(PIP) -e .
+	@mkdir -p build && touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing into $(VENV), with the development tools ..."
+	$(PIP) -e '.[dev]'
+	@mkdir -p build && touch $@ $(VENV)/run.stamp

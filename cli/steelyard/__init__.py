@@ -1,0 +1,1 @@
+"""The `steelyard` command: argument parsing and printing, nothing else."""

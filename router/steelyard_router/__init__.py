@@ -1,0 +1,1 @@
+"""The Steelyard router: sends each LLM request where it does the least harm."""

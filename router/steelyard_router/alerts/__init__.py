@@ -1,0 +1,1 @@
+"""Rules over windowed distributions: when one fires, clears, and what it says then."""

@@ -1,0 +1,1 @@
+"""From a request's bytes to what the scheduler may know about it."""

@@ -1,0 +1,1 @@
+"""What differs between inference servers: metric names and what they tell."""

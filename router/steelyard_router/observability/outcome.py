@@ -1,0 +1,31 @@
+"""What is known about a request that has ended: the one value the proxy hands to observability."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Filled while the request runs, reported once, on every path.
+
+    Times are durations in seconds. `ttft_s` and `tpot_s` stay None for requests that do not stream;
+    `e2e_s` stays None for requests that did not succeed. `result` is "ok", "client_gone",
+    "client_error" (4xx), "upstream_error", "timeout", "overloaded" or "no_instance".
+    """
+
+    workload: str = "default"
+    instance: str = ""
+    result: str = "ok"
+    status: int = 0
+    streams: bool = False
+    prompt_tokens: int = 0
+    predicted_hit_tokens: int = 0
+    cached_tokens: int | None = None
+    output_tokens: int = 0
+    score: float | None = None
+    attempts: int = 0
+    queue_s: float = 0.0
+    overhead_s: float = 0.0
+    """Time the router itself took before the first upstream byte was sent, queueing apart."""
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    e2e_s: float | None = None

@@ -1,0 +1,1 @@
+"""The byte path: client connections, upstream connections, and what joins them."""

@@ -1,0 +1,274 @@
+"""One try of a request on one instance: from the upstream request to the last byte for the client.
+
+Keeps true: nothing reaches the client before the first body byte, so until then the try can be
+given up for another instance; after it, bytes are spliced as they come and nothing is retried. It
+ends exactly once, with an `Ending` in `done`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+import orjson
+
+from steelyard_router.proxy.message import ResponseHead
+from steelyard_router.proxy.tail import Scan, scan_for
+from steelyard_router.proxy.upstream import BODILESS, UpstreamConnection
+
+if TYPE_CHECKING:
+    from steelyard_router.config import Timeouts
+    from steelyard_router.proxy.downstream import ClientConnection
+    from steelyard_router.proxy.roster import Member
+    from steelyard_router.scheduling.lease import Lease
+
+ERROR_EVENT = b'data: {"error"'
+PROGRESS_EVENTS = 32
+"""The ledger hears of generated tokens every so many events: often enough for a context-size
+estimate.
+"""
+
+
+class Cause(StrEnum):
+    """Why a try ended."""
+
+    DELIVERED = "delivered"
+    STALE = "stale"
+    """A reused connection that the engine had closed meanwhile: not the engine's fault."""
+    CONNECT = "connect"
+    CLOSED = "closed"
+    STATUS = "status"
+    TIMEOUT = "timeout"
+    CLIENT = "client"
+    """The client stopped reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a try ended; `started`: after the client had its first byte."""
+
+    cause: Cause
+    reason: str = ""
+    started: bool = False
+
+
+@dataclass(slots=True)
+class Marks:
+    """Times of the try, seconds on the router's clock."""
+
+    sent_s: float
+    last_byte_s: float
+    first_token_s: float | None = None
+    last_token_s: float = 0.0
+
+
+class Context(Protocol):
+    """What a try takes from its request."""
+
+    @property
+    def client(self) -> "ClientConnection": ...
+    @property
+    def timeouts(self) -> "Timeouts": ...
+    @property
+    def method(self) -> bytes: ...
+    @property
+    def http11(self) -> bool: ...
+    @property
+    def streams(self) -> bool: ...
+    @property
+    def time(self) -> Callable[[], float]: ...
+    def added_headers(self, member: "Member") -> bytes: ...
+    def may_retry(self, cause: Cause) -> bool: ...
+
+
+class Attempt:
+    """The sink of one upstream response."""
+
+    __slots__ = (
+        "_client",
+        "_connection",
+        "_context",
+        "_head",
+        "_lease",
+        "_member",
+        "_next_progress",
+        "_time",
+        "begun",
+        "done",
+        "marks",
+        "scan",
+    )
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        member: "Member",
+        lease: "Lease",
+        now: float,
+        done: "asyncio.Future[Ending]",
+    ) -> None:
+        self._context = context
+        self._client = context.client
+        self._time = context.time
+        self._member = member
+        self._lease = lease
+        self._connection: UpstreamConnection | None = None
+        self._head: ResponseHead | None = None
+        self._next_progress = PROGRESS_EVENTS
+        self.scan: Scan = scan_for("")
+        self.marks = Marks(sent_s=now, last_byte_s=now)
+        self.begun = False
+        """Whether the client has been sent anything."""
+        self.done = done
+
+    @property
+    def status(self) -> int:
+        return self._head.status if self._head is not None else 0
+
+    @property
+    def connection(self) -> UpstreamConnection | None:
+        return self._connection
+
+    def send(self, connection: UpstreamConnection, head: bytes, body: bytes) -> None:
+        self._connection = connection
+        self._client.flow.follow(connection.pause)
+        connection.send(head, body, self._context.method, self)
+
+    def cancel(self) -> None:
+        """Gives the try up: the engine sees its connection close and stops working for nobody."""
+        if not self.done.done():
+            self.done.cancel()
+        self._client.flow.follow(None)
+        if self._connection is not None:
+            self._connection.detach()
+
+    # -- the response, as it comes ---------------------------------------------------------------
+
+    def on_head(self, head: ResponseHead) -> None:
+        self._touch()
+        self._head = head
+        if head.status >= 500 and self._context.may_retry(Cause.STATUS):
+            self._give_up(Ending(Cause.STATUS, f"it answered {head.status}"))
+            return
+        content_type = (head.first(b"content-type") or b"").decode("latin-1")
+        encoding = (head.first(b"content-encoding") or b"").decode("latin-1")
+        self.scan = scan_for(content_type, encoding)
+
+    def on_body(self, parts: list[bytes]) -> None:
+        now = self._touch()
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        if not self.begun:
+            if data.startswith(ERROR_EVENT) and self._context.may_retry(Cause.STATUS):
+                self._give_up(Ending(Cause.STATUS, "its stream began with an error"))
+                return
+            self._begin()
+        scan = self.scan
+        scan.feed(data)
+        self._client.send([data])
+        if scan.first_token:
+            marks = self.marks
+            marks.last_token_s = now
+            if marks.first_token_s is None:
+                marks.first_token_s = now
+                if self._context.streams:
+                    self._lease.first_byte(now)
+            elif scan.output_events >= self._next_progress:
+                self._next_progress = scan.output_events + PROGRESS_EVENTS
+                self._lease.progress(scan.output_events)
+
+    def on_end(self) -> None:
+        self._touch()
+        if not self.begun:
+            self._begin()
+        self._client.finish()
+        self._end(Ending(Cause.DELIVERED, started=True))
+
+    def on_broken(self, reason: str) -> None:
+        if self.begun:
+            self._break_off(Cause.CLOSED, reason)
+            return
+        assert self._connection is not None
+        untouched = self._head is None and self._connection.exchanges > 1
+        self._end(Ending(Cause.STALE if untouched else Cause.CLOSED, reason))
+
+    # -- time -------------------------------------------------------------------------------------
+
+    def expire(self, now: float, started_s: float) -> None:
+        """Ends the try when one of its waits is over; `started_s`: when the request came in."""
+        paused_since_s = self._client.flow.paused_since_s
+        waits = self._context.timeouts
+        if paused_since_s is not None:
+            if now - paused_since_s > waits.client_write_s:
+                self._give_up(
+                    Ending(Cause.CLIENT, "the client stopped reading", started=self.begun)
+                )
+                self._client.abort()
+        elif now - started_s > waits.total_s:
+            self._time_out(f"no end within {waits.total_s:g} s")
+        elif self.begun:
+            if now - self.marks.last_byte_s > waits.between_bytes_s:
+                self._time_out(f"silent for {waits.between_bytes_s:g} s in mid-response")
+        elif self._context.streams or self._member.healthy is False:
+            # a long queue is not a hang: only an instance that is silent as a whole is given up
+            silent_since_s = max(self._member.last_byte_at, self.marks.sent_s)
+            if now - silent_since_s > waits.first_byte_s:
+                self._time_out(f"not a byte from it within {waits.first_byte_s:g} s")
+
+    # -- endings ----------------------------------------------------------------------------------
+
+    def _touch(self) -> float:
+        now = self._time()
+        self._member.last_byte_at = now
+        self.marks.last_byte_s = now
+        return now
+
+    def _begin(self) -> None:
+        """The first byte for the client: from here on there is no way back."""
+        head = self._head
+        assert head is not None
+        self.begun = True
+        length = head.first(b"content-length")
+        bodiless = self._context.method == b"HEAD" or head.status in BODILESS
+        chunked = length is None and not bodiless and self._context.http11
+        close = length is None and not bodiless and not self._context.http11
+        self._client.send_head(
+            head.downstream_bytes(
+                length=length,
+                chunked=chunked,
+                close=close or not self._client.keep_alive,
+                added=self._context.added_headers(self._member),
+            ),
+            chunked=chunked,
+            close=close,
+        )
+
+    def _time_out(self, reason: str) -> None:
+        if self.begun:
+            self._break_off(Cause.TIMEOUT, reason)
+        else:
+            self._give_up(Ending(Cause.TIMEOUT, reason))
+
+    def _break_off(self, cause: Cause, reason: str) -> None:
+        """The response cannot go on: say so in the stream, then close without ending it."""
+        if self._head is not None and self._head.is_event_stream:
+            error = {
+                "message": f"the stream broke off: {reason}",
+                "type": "upstream_error",
+                "param": None,
+                "code": "stream_broken",
+            }
+            self._client.send([b"data: " + orjson.dumps({"error": error}) + b"\n\n"])
+        self._client.break_off()
+        self._give_up(Ending(cause, reason, started=True))
+
+    def _give_up(self, ending: Ending) -> None:
+        if self._connection is not None:
+            self._connection.detach()
+        self._end(ending)
+
+    def _end(self, ending: Ending) -> None:
+        self._client.flow.follow(None)
+        if not self.done.done():
+            self.done.set_result(ending)

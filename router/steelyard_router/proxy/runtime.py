@@ -1,0 +1,50 @@
+"""What every request shares: the configuration in force and the state that outlives it.
+
+A reload replaces `active` in one assignment; a request that has begun keeps the one it began with.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from steelyard_router.analysis.analyzer import Analyzer
+from steelyard_router.config import RouterConfig
+from steelyard_router.observability.observer import Observer
+from steelyard_router.proxy.admission import Admission
+from steelyard_router.proxy.attempt import Attempt
+from steelyard_router.proxy.auth import KeyRing
+from steelyard_router.proxy.catalog import Catalog
+from steelyard_router.proxy.pool import Pool
+from steelyard_router.proxy.retry import RetryBudget
+from steelyard_router.proxy.roster import Roster
+from steelyard_router.scheduling.scheduler import Scheduler
+from steelyard_router.scheduling.strategy import Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """One configuration, compiled."""
+
+    config: RouterConfig
+    analyzer: Analyzer
+    strategies: dict[str, Strategy]
+    """By workload name."""
+
+
+@dataclass(slots=True)
+class Runtime:
+    """Shared by all exchanges of one router."""
+
+    active: Active
+    scheduler: Scheduler
+    roster: Roster
+    catalog: Catalog
+    admission: Admission
+    budget: RetryBudget
+    observer: Observer
+    time: Callable[[], float]
+    keys: KeyRing | None = None
+    pools: dict[str, Pool] = field(default_factory=dict)
+    attempts: dict[Attempt, float] = field(default_factory=dict)
+    """Those with an upstream request in flight, and when their request came in; the sweep looks for
+    ones that have waited too long.
+    """
