@@ -63,14 +63,15 @@ class Router:
         self._windows = Windows(config.policy)
         self._book = AlertBook(config.policy, config.service.name)
         self.observer = Observer(config, self._windows, now)
-        scheduler = Scheduler(index_bytes=config.limits.index_bytes)
-        roster = Roster(config.breaker, config.health, on_limit=scheduler.limit)
+        self._scheduler = scheduler = Scheduler(index_bytes=config.limits.index_bytes)
+        self._admission = Admission(config.limits, clock=time)
+        roster = Roster(config.breaker, config.health, on_limit=self._on_limit)
         self.runtime = Runtime(
             active=self._compile(config),
             scheduler=scheduler,
             roster=roster,
             catalog=Catalog(roster),
-            admission=Admission(config.limits, clock=time),
+            admission=self._admission,
             budget=RetryBudget(config.retry.budget_percent),
             observer=self.observer,
             time=time,
@@ -99,11 +100,10 @@ class Router:
         runtime = self.runtime
         runtime.active, runtime.keys = active, keys
         runtime.roster.update(config.breaker, config.health, now)
-        runtime.admission.update(config.limits)
+        runtime.admission.update(config.limits, config.policy.workloads)
         runtime.budget.update(config.retry.budget_percent)
-        self._windows.replace(config.policy)
+        self.observer.update(config, now)  # replaces the windows too, which the alerts read next
         self._report(self._book.replace(config.policy, now))
-        self.observer.update(config, now)
         self._prober.update(config.health)
         self._follow()
         self._config_error = None
@@ -130,6 +130,10 @@ class Router:
     def _follow(self) -> None:
         self._prober.follow()
         self._poller.follow(member.endpoint for member in self.runtime.roster)
+
+    def _on_limit(self, instance: str, limit: float) -> None:
+        self._scheduler.limit(instance, limit)
+        self._admission.room_made()
 
     # -- what engines report ----------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ meaning only here: each is read by exactly the module that its docstring names.
 import hashlib
 from enum import StrEnum
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Name = Annotated[
     str, Field(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$")
@@ -48,6 +49,12 @@ class Endpoint(Section):
     """KV cache size in tokens; absent: read from the engine's metrics, else a default
     (engines/).
     """
+
+    @field_validator("url")
+    @classmethod
+    def _has_a_usable_port(cls, url: str) -> str:
+        urlsplit(url).port  # noqa: B018 -- reading it raises ValueError for one that cannot be
+        return url
 
 
 class ClientHints(StrEnum):
@@ -171,6 +178,9 @@ class Policy(Section):
         names = [workload.name for workload in self.workloads]
         if len(set(names)) != len(names):
             raise ValueError("workload names must be unique")
+        alerts = [alert.name for alert in self.alerts]
+        if len(set(alerts)) != len(alerts):
+            raise ValueError("alert names must be unique")
         if sum(workload.default for workload in self.workloads) != 1:
             raise ValueError("exactly one workload must have `default: true`")
         for alert in self.alerts:

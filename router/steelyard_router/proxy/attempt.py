@@ -80,6 +80,7 @@ class Context(Protocol):
     def time(self) -> Callable[[], float]: ...
     def added_headers(self, member: "Member") -> bytes: ...
     def may_retry(self, cause: Cause) -> bool: ...
+    def prefilled(self) -> None: ...
 
 
 class Attempt:
@@ -174,6 +175,7 @@ class Attempt:
                 marks.first_token_s = now
                 if self._context.streams:
                     self._lease.first_byte(now)
+                    self._context.prefilled()
             elif scan.output_events >= self._next_progress:
                 self._next_progress = scan.output_events + PROGRESS_EVENTS
                 self._lease.progress(scan.output_events)

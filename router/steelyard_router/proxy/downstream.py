@@ -121,8 +121,8 @@ class ClientConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # A wish for another protocol is served as HTTP/1.1 (RFC 9110 7.8). The parser has let go
-            # of the message after its head: a fresh one gets the head without the wish, and the rest.
+            # A wish for another protocol is served as HTTP/1.1 (RFC 9110 7.8). The parser has let
+            # go after the head: a fresh one gets the head without the wish, then the rest.
             rest = data[upgrade.args[0] :]
             head = self._head.without_upgrade()
             self._reset_message()

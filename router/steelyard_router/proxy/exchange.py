@@ -42,7 +42,7 @@ class Exchange:
 
     __slots__ = (
         "_active",
-        "_analysis",
+        "_among",
         "_attempts_left",
         "_body",
         "_head",
@@ -75,7 +75,7 @@ class Exchange:
         self._outcome = Outcome()
         self._tried: set[str] = set()
         self._attempts_left = self._active.config.retry.attempts
-        self._analysis: Analysis | None = None
+        self._among: frozenset[str] | None = None
         self.client = client
         self.time = runtime.time
         self._started_s = runtime.time()
@@ -108,14 +108,14 @@ class Exchange:
             self._answer(runtime.catalog.body())
             return
         analysis = self._analyse(path, headers, tenant)
-        among = runtime.catalog.among(analysis.model)
+        self._among = runtime.catalog.among(analysis.model)
         ticket = runtime.admission.try_enter(analysis.workload)
         if ticket is None:
             ticket = await runtime.admission.enter(analysis.workload)
             self._outcome.queue_s = self.time() - self._started_s
         try:
             runtime.budget.deposit()
-            await self._deliver(analysis, among)
+            await self._deliver(analysis)
         finally:
             ticket.release()
 
@@ -125,7 +125,6 @@ class Exchange:
             analysis = analyzer.analyze(path, headers, self._body, tenant=tenant)
         else:
             analysis = analyzer.passthrough(path, headers, tenant=tenant)
-        self._analysis = analysis
         self.streams = analysis.streams
         outcome = self._outcome
         outcome.workload = analysis.workload.name
@@ -135,11 +134,11 @@ class Exchange:
 
     # -- attempts ---------------------------------------------------------------------------------
 
-    async def _deliver(self, analysis: Analysis, among: frozenset[str] | None) -> None:
+    async def _deliver(self, analysis: Analysis) -> None:
         """Tries instances until one has answered. Raises ClientError when none did."""
         ending = Ending(Cause.CONNECT)
         while True:
-            decision = await self._choose(analysis, among, ending)
+            decision = await self._choose(analysis, ending)
             self._attempts_left -= 1
             self._tried.add(decision.instance)
             ending = await self._attempt(analysis, decision)
@@ -160,13 +159,19 @@ class Exchange:
         return cause in FREE_RETRIES or self._runtime.budget.withdraw()
 
     def _others(self) -> bool:
+        """Whether another instance could take the request, now or once it has room."""
+        among, tried = self._among, self._tried
         return any(
-            member.limit > 0 for member in self._runtime.roster if member.id not in self._tried
+            member.limit > 0
+            for member in self._runtime.roster
+            if member.id not in tried and (among is None or member.id in among)
         )
 
-    async def _choose(
-        self, analysis: Analysis, among: frozenset[str] | None, last: Ending
-    ) -> Decision:
+    def prefilled(self) -> None:
+        """The prompt is computed: requests that wait for Q to fall may look again."""
+        self._runtime.admission.room_made()
+
+    async def _choose(self, analysis: Analysis, last: Ending) -> Decision:
         """Picks an instance and takes the lease. Waits while all are full or above the P-token
         cap.
         """
@@ -180,7 +185,7 @@ class Exchange:
                     analysis.view,
                     self._active.strategies[analysis.workload.name],
                     now,
-                    among=among,
+                    among=self._among,
                     exclude=self._tried,
                     max_p_tokens=analysis.workload.routing.max_p_tokens,
                     explain=runtime.observer.explains,

@@ -28,10 +28,11 @@ class Weights:
 class RequestView:
     """One request as the scheduler sees it.
 
-    `blocks` holds one 8-byte little-endian hash per whole prompt block, each chained over all blocks
-    before it, so equal hashes at one position mean equal prompts up to there. `block_tokens` is how
-    many tokens one block stands for (learned from usage reports), so a hit of k blocks is worth
-    min(k * block_tokens, prompt_tokens - 1) tokens: an engine always computes at least one token.
+    `blocks` holds one 8-byte little-endian hash per whole prompt block, each chained over all
+    blocks before it, so equal hashes at one position mean equal prompts up to there. `block_tokens`
+    is how many tokens one block stands for (learned from usage reports), so a hit of k blocks is
+    worth min(k * block_tokens, prompt_tokens - 1) tokens: an engine always computes at least one
+    token.
     """
 
     workload: str = "default"

@@ -1,0 +1,183 @@
+"""The analyzer: a request's path, headers and body in, a RequestView and its workload out.
+
+It reads the JSON once, for hashing and counting only. After the answer, `learn` takes the engine's
+usage report, which makes the next request's token counts and expected output better.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xxhash import xxh3_64_intdigest
+
+from steelyard_router.analysis import field, hint
+from steelyard_router.analysis.block import BLOCK_BYTES, chain
+from steelyard_router.analysis.endpoint import ENDPOINTS, Endpoint
+from steelyard_router.analysis.history import OutputHistory
+from steelyard_router.analysis.media import Media
+from steelyard_router.analysis.prompt import TOKEN_ID_BYTES, Prompt
+from steelyard_router.analysis.ratio import TokenRatio
+from steelyard_router.analysis.workload import WorkloadTable
+from steelyard_router.config import RouterConfig, Workload
+from steelyard_router.scheduling.request import RequestView
+
+SESSION_HEADER = "x-session-id"
+
+_MOST_CHOICES = 1024
+"""Engines refuse far smaller `n`; beyond this it must not count, or one request would hide them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What the router knows of a request before it is placed.
+
+    `generates` is False where no decode follows the prefill (embeddings, rerank, score, tokenize,
+    and everything passed through). `client_usage` says that a stream of it ends with usage: the
+    client asked, or the API always does. `text_bytes` is 0 for token ids, which teach no ratio.
+    """
+
+    view: RequestView
+    workload: Workload
+    model: str | None
+    text_bytes: int
+    streams: bool
+    generates: bool
+    client_usage: bool
+    media: Media = ()
+
+    @property
+    def expects_usage(self) -> bool:
+        """Whether the answer, as it is, will carry a usage report."""
+        return self.client_usage or not self.streams
+
+
+class Analyzer:
+    """One per configuration; `ratio` and `history` live on over reloads."""
+
+    def __init__(self, config: RouterConfig, ratio: TokenRatio, history: OutputHistory) -> None:
+        self._workloads = WorkloadTable(config.policy.workloads)
+        self._hints = config.service.client_hints
+        self._ratio = ratio
+        self._history = history
+
+    def knows(self, path: str) -> bool:
+        """Whether a POST to `path` must be read before it can be placed."""
+        return _bare(path) in ENDPOINTS
+
+    def analyze(
+        self, path: str, headers: Mapping[str, str], body: bytes, *, tenant: str | None = None
+    ) -> Analysis:
+        """Read a request; header names are lower-case. BadRequest says what to send instead."""
+        endpoint = ENDPOINTS.get(_bare(path))
+        if endpoint is None:
+            return self.passthrough(path, headers, tenant=tenant)
+        fields = field.parse(body)
+        model = field.text(fields, "model")
+        prompt = endpoint.read(fields)
+        tokens = self._tokens(model, prompt)
+        placed = self._workloads.find(path, headers, model=model, prompt_tokens=tokens)
+        slo, priority = hint.apply(headers, placed.slo, placed.workload.priority, self._hints)
+        streams = endpoint.generates and field.flag(fields, "stream")
+        view = RequestView(
+            workload=placed.workload.name,
+            blocks=chain(prompt.head, _seed(fields, model)) if endpoint.prefills else b"",
+            block_tokens=self._block_tokens(model, prompt, tokens),
+            prompt_tokens=tokens if endpoint.prefills else 1,
+            sequences=prompt.count * min(field.whole(fields, "n", least=1) or 1, _MOST_CHOICES),
+            streams=streams,
+            expected_output_tokens=self._output_tokens(endpoint, fields, placed.workload.name),
+            slo=slo,
+            weights=placed.weights,
+            priority=priority,
+            session=headers.get(SESSION_HEADER),
+            tenant=tenant,
+        )
+        return Analysis(
+            view=view,
+            workload=placed.workload,
+            model=model,
+            text_bytes=prompt.text_bytes,
+            streams=streams,
+            generates=endpoint.generates,
+            client_usage=endpoint.reports_usage or _asks_usage(fields),
+            media=prompt.media,
+        )
+
+    def passthrough(
+        self, path: str, headers: Mapping[str, str], *, tenant: str | None = None
+    ) -> Analysis:
+        """A request whose body is not read: the smallest prompt, no blocks."""
+        placed = self._workloads.find(path, headers, model=None, prompt_tokens=1)
+        slo, priority = hint.apply(headers, placed.slo, placed.workload.priority, self._hints)
+        streams = "text/event-stream" in headers.get("accept", "")
+        view = RequestView(
+            workload=placed.workload.name,
+            streams=streams,
+            expected_output_tokens=1.0,
+            slo=slo,
+            weights=placed.weights,
+            priority=priority,
+            session=headers.get(SESSION_HEADER),
+            tenant=tenant,
+        )
+        return Analysis(
+            view=view,
+            workload=placed.workload,
+            model=None,
+            text_bytes=0,
+            streams=streams,
+            generates=False,
+            client_usage=False,
+        )
+
+    def learn(
+        self, analysis: Analysis, *, prompt_tokens: int | None, output_tokens: int | None
+    ) -> None:
+        """Take in what the engine counted for a finished request, summed over its sequences."""
+        if prompt_tokens is not None:
+            self._ratio.learn(
+                analysis.model,
+                text_bytes=analysis.text_bytes,
+                tokens=prompt_tokens,
+                media=analysis.media,
+            )
+        if output_tokens is not None and analysis.generates:
+            each = output_tokens / analysis.view.sequences
+            self._history.learn(analysis.workload.name, each)
+
+    def _tokens(self, model: str | None, prompt: Prompt) -> int:
+        text_tokens = prompt.text_bytes * self._ratio.tokens_per_byte(model)
+        media_tokens = self._ratio.media_tokens(model, prompt.media) if prompt.media else 0
+        return max(1, round(prompt.token_ids + text_tokens + media_tokens))
+
+    def _block_tokens(self, model: str | None, prompt: Prompt, tokens: int) -> float:
+        if prompt.token_ids:
+            return BLOCK_BYTES / TOKEN_ID_BYTES
+        if prompt.media:  # the parts' tokens, spread evenly: their stand-ins are a few bytes long
+            return BLOCK_BYTES * tokens / prompt.text_bytes
+        return self._ratio.block_tokens(model)
+
+    def _output_tokens(self, endpoint: Endpoint, fields: field.Body, workload: str) -> float:
+        """Per sequence; 1 where nothing is decoded, as if the prefill gave the only token."""
+        if not endpoint.generates:
+            return 1.0
+        limits = (field.whole(fields, name, least=0) for name in endpoint.output_limits)
+        limit = next((limit for limit in limits if limit is not None), None)
+        return self._history.expected(workload, limit)
+
+
+def _bare(path: str) -> str:
+    return path.partition("?")[0]
+
+
+def _seed(fields: field.Body, model: str | None) -> int:
+    """Prompts of different models, adapters or salts share no cache, so they share no hash."""
+    salt = field.text(fields, "cache_salt")
+    return int(xxh3_64_intdigest(f"{model or ''}\0{salt or ''}".encode()))
+
+
+def _asks_usage(fields: field.Body) -> bool:
+    match fields.get("stream_options"):
+        case {"include_usage": True}:
+            return True
+        case _:
+            return False

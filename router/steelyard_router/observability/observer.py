@@ -1,0 +1,168 @@
+"""Counts what happens to requests: told once of every request that ends, asked by scrapes.
+
+Counting costs a few microseconds: plain integers here, a few windowed histograms (alerts/window),
+and no metric object before somebody scrapes. Names that requests bring never become labels: a
+workload counts under its own name while it is configured and for LINGER_S after, so that a last
+scrape sees its end; everything else counts as OTHER.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from math import inf
+
+from steelyard_router.alerts.attainment import met
+from steelyard_router.alerts.window import Windows
+from steelyard_router.config import RouterConfig, Targets
+from steelyard_router.observability.decision import DecisionLog
+from steelyard_router.observability.outcome import Outcome
+from steelyard_router.observability.series import (
+    OTHER,
+    OVERHEAD_BOUNDS_S,
+    QUEUE_BOUNDS_S,
+    SCORE_BOUNDS,
+    Buckets,
+    SeriesTable,
+)
+from steelyard_router.scheduling.request import RequestView
+from steelyard_router.scheduling.scheduler import Decision
+
+LINGER_S = 300.0
+"""How long a removed workload stays in the export."""
+MAX_LINGERING = 32
+MAX_REASONS = 16
+
+
+@dataclass(slots=True)
+class WorkloadBook:
+    """What is counted for one workload, whatever the instance."""
+
+    targets: Targets
+    removed_at: float | None = None
+    """When a reload removed it; None while configured; infinity for OTHER, which never goes."""
+    requests: int = 0
+    queue: Buckets = field(default_factory=lambda: Buckets(QUEUE_BOUNDS_S))
+    score: Buckets = field(default_factory=lambda: Buckets(SCORE_BOUNDS))
+
+    def add(self, outcome: Outcome) -> None:
+        self.requests += 1
+        self.queue.add(outcome.queue_s)
+        if outcome.score is not None:
+            self.score.add(outcome.score)
+
+
+class Observer:
+    """The counts of one router process. `now` is the router's steady clock in seconds."""
+
+    def __init__(self, config: RouterConfig, windows: Windows, now: float) -> None:
+        self.started = now
+        self.windows = windows
+        self.decisions = DecisionLog(config.debug.decisions)
+        self.series = SeriesTable()
+        self.overhead = Buckets(OVERHEAD_BOUNDS_S)
+        self.retries: dict[str, int] = {}
+        self.reloads = {"ok": 0, "error": 0}
+        self._books: dict[str, WorkloadBook] = {}
+        self._configure(config, now)
+
+    def finished(self, outcome: Outcome, now: float) -> None:
+        """Count a request that has ended, however it did. Call it exactly once for each."""
+        name = outcome.workload
+        book = self._books.get(name)
+        if book is None:
+            name, book = OTHER, self._books[OTHER]
+        book.add(outcome)
+        self.series.get(name, outcome.instance).add(outcome)
+        if outcome.attempts:
+            self.overhead.add(outcome.overhead_s)
+        if book.removed_at is None:
+            self._feed(outcome, book.targets, now)
+
+    def retried(self, reason: str) -> None:
+        """Count one retry; beyond MAX_REASONS different reasons, the reason is OTHER."""
+        if reason not in self.retries and len(self.retries) >= MAX_REASONS:
+            reason = OTHER
+        self.retries[reason] = self.retries.get(reason, 0) + 1
+
+    @property
+    def explains(self) -> bool:
+        """Whether decisions are kept, so that the scheduler should list every candidate's terms."""
+        return self.decisions.size > 0
+
+    def decided(
+        self, request_id: str, view: RequestView, decision: Decision, now: float, *, strategy: str
+    ) -> None:
+        """Keep a decision for /debug/decisions; nothing while debug.decisions is 0."""
+        if self.decisions.size:
+            self.decisions.record(request_id, view, decision, now, strategy=strategy)
+
+    def update(self, config: RouterConfig, now: float) -> None:
+        """Follow a configuration that has been swapped in, the windows with it."""
+        self.reloads["ok"] += 1
+        self.decisions.resize(config.debug.decisions)
+        self.windows.replace(config.policy)
+        self._configure(config, now)
+
+    def reload_failed(self) -> None:
+        """Count a configuration that was refused; the last good one stays."""
+        self.reloads["error"] += 1
+
+    def tidy(self, instances: Collection[str], now: float) -> None:
+        """Forget instances other than these, and workloads removed more than LINGER_S ago."""
+        self.series.keep(instances)
+        for name, book in list(self._books.items()):
+            if book.removed_at is not None and now - book.removed_at > LINGER_S:
+                del self._books[name]
+                self.series.drop_workload(name)
+
+    def workloads(self) -> list[tuple[str, WorkloadBook]]:
+        """Configured ones in their order, then those removed of late; OTHER only if it has any."""
+        books = [
+            (name, book) for name, book in self._books.items() if name != OTHER or book.requests
+        ]
+        return sorted(books, key=lambda item: item[1].removed_at is not None)
+
+    def _configure(self, config: RouterConfig, now: float) -> None:
+        before, self._books = self._books, {}
+        for workload in config.policy.workloads:
+            book = before.pop(workload.name, None) or WorkloadBook(workload.slo)
+            book.targets, book.removed_at = workload.slo, None
+            self._books[workload.name] = book
+        before.setdefault(OTHER, WorkloadBook(Targets()))
+        for name, book in before.items():
+            if book.removed_at is None:
+                book.removed_at = inf if name == OTHER else now
+        newest = sorted(before.items(), key=lambda item: item[1].removed_at or 0.0)
+        for name, _ in newest[:-MAX_LINGERING]:
+            self.series.drop_workload(name)
+        self._books.update(newest[-MAX_LINGERING:])
+
+    def _feed(self, outcome: Outcome, targets: Targets, now: float) -> None:
+        """Give the windows that alerts and /status read what this request measured."""
+        name, record = outcome.workload, self.windows.record
+        if outcome.score is not None:
+            record(name, "Score", outcome.score, now)
+        if outcome.ttft_s is not None:
+            record(name, "TTFT", outcome.ttft_s, now)
+        if outcome.tpot_s is not None:
+            record(name, "TPOT", outcome.tpot_s, now)
+        if outcome.e2e_s is not None:
+            record(name, "E2E", outcome.e2e_s, now)
+        attained = attainment(outcome, targets)
+        if attained is not None:
+            self.windows.met(name, ok=attained, now=now)
+
+
+def attainment(outcome: Outcome, targets: Targets) -> bool | None:
+    """Whether a request got what its workload promises; None when it says nothing about that.
+
+    A failure misses the promise. The client's own errors are left out. So is a client that left,
+    unless what it had seen by then was already too late: a person who stops an answer is no miss.
+    """
+    if targets.ttft_ms is None and targets.tpot_ms is None and targets.e2e_ms is None:
+        return None
+    if outcome.result == "client_error":
+        return None
+    held = met(targets, ttft_s=outcome.ttft_s, tpot_s=outcome.tpot_s, e2e_s=outcome.e2e_s)
+    if outcome.result == "client_gone":
+        return False if held is False else None
+    return held if outcome.result == "ok" else False

@@ -1,0 +1,92 @@
+"""The state of the router at one moment: the source of all gauges and of /status.
+
+Values only, so that a metric and a status line that name the same thing can never disagree.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from steelyard_router.observability.observer import Observer
+
+
+@dataclass(frozen=True, slots=True)
+class IndexView:
+    """The prefix index (scheduling/index). `holders` counts (block, instance) pairs."""
+
+    blocks: int = 0
+    holders: int = 0
+    bytes: int = 0
+    budget_evictions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceView:
+    """One endpoint: its health and its load.
+
+    `breaker` is a value of proxy/breaker's states. `limit` is the most sequences it may hold now: 0
+    when it is closed (open breaker, draining), infinity when it is free.
+    """
+
+    id: str
+    url: str
+    state: str = "ready"
+    healthy: bool = True
+    breaker: str = "closed"
+    limit: float = float("inf")
+    queued_tokens: float = 0.0
+    requests: float = 0.0
+    context_tokens: float = 0.0
+    index_blocks: int = 0
+    leases: int = 0
+    models: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        return self.healthy and self.limit > 0
+
+
+@dataclass(frozen=True, slots=True)
+class RouterSnapshot:
+    """Everything about the router that is a state rather than a count.
+
+    `revision` is None until a configuration is loaded; `config_error` tells why the file on disk is
+    not the one that runs. `alerts` are the states of alerts/book, their `since` on the router's
+    clock.
+    """
+
+    revision: str | None
+    draining: bool = False
+    leases_held: int = 0
+    running: int = 0
+    waiting: int = 0
+    index: IndexView = IndexView()
+    instances: tuple[InstanceView, ...] = ()
+    alerts: tuple[Mapping[str, object], ...] = ()
+    config_error: str | None = None
+
+    @property
+    def unready(self) -> str | None:
+        """Why no client should be sent here now; None when one may."""
+        if self.revision is None:
+            return self.config_error or "no configuration is loaded yet"
+        if self.draining:
+            return "the router is draining: it finishes what runs and takes nothing new"
+        if not self.instances:
+            return "the configuration names no endpoint"
+        if not any(instance.usable for instance in self.instances):
+            return f"none of the {len(self.instances)} endpoints is usable; /status says why"
+        return None
+
+    @property
+    def ready(self) -> bool:
+        return self.unready is None
+
+
+class Source(Protocol):
+    """What /metrics, /status and the probes read. The app is one."""
+
+    @property
+    def observer(self) -> Observer: ...
+
+    def snapshot(self, now: float) -> RouterSnapshot: ...
