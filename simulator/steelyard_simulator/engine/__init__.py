@@ -1,0 +1,1 @@
+"""A step-loop model of an inference server, in virtual time."""

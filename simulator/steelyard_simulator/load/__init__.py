@@ -1,0 +1,1 @@
+"""Replays request traces against any OpenAI-compatible URL and measures what clients see."""

@@ -1,0 +1,1 @@
+"""The engine model behind HTTP, speaking the OpenAI API the way vLLM does."""
