@@ -265,14 +265,12 @@ class Router:
 
 
 def _view(member: Member, load: InstanceLoad, now: float) -> InstanceView:
-    healthy = member.healthy is not False
     breaker = member.breaker.state(now).value
-    state = "ready" if healthy and member.limit > 0 else "unhealthy" if not healthy else breaker
     return InstanceView(
         id=member.id,
         url=member.endpoint.url,
-        state="draining" if member.draining else state,
-        healthy=healthy,
+        state=_state(member, breaker),
+        healthy=member.healthy is True,
         breaker=breaker,
         limit=load.limit,
         queued_tokens=load.queued_tokens,
@@ -282,3 +280,14 @@ def _view(member: Member, load: InstanceLoad, now: float) -> InstanceView:
         leases=load.leases,
         models=tuple(sorted(member.models or ())),
     )
+
+
+def _state(member: Member, breaker: str) -> str:
+    """In one word, what keeps requests away from the member; "ready" when nothing does."""
+    if member.draining:
+        return "draining"
+    if member.healthy is None:
+        return "unprobed"  # requests may go there already, but readiness waits for the first probe
+    if not member.healthy:
+        return "unhealthy"
+    return "ready" if member.limit > 0 else breaker

@@ -1,0 +1,88 @@
+"""`steelyard render`: prints what `up` would run."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+import yaml
+
+from steelyard_operator.api import manifest
+from steelyard_operator.errors import LocalError, ManifestError
+from steelyard_operator.local.command import check, engine_command, router_command
+from steelyard_operator.local.settings import Settings
+from steelyard_operator.plan import Condition, EngineProcess, Plan, PolicyResult, ServicePlan, plan
+
+FilePath = click.Path(dir_okay=False, path_type=Path)
+Tree = dict[str, object]
+
+_SETTINGS = Settings(run_dir=Path("<run-dir>"), steelyard=("steelyard",), vllm="vllm")
+"""Names rather than places: what is printed does not depend on this machine."""
+
+
+@click.command(name="render")
+@click.argument(
+    "manifests",
+    nargs=-1,
+    required=True,
+    metavar="MANIFEST...",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option("--json", "json_path", type=FilePath, help="Write JSON here too.")
+def command(*, manifests: Sequence[Path], json_path: Path | None) -> None:
+    """Print the engines, the router configurations and the conditions of manifests, as YAML."""
+    try:
+        found = manifest.read(manifests)
+    except ManifestError as error:
+        raise click.ClickException(str(error)) from error
+    tree = render(plan(found.services, found.policies))
+    click.echo(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True), nl=False)
+    if json_path is not None:
+        json_path.parent.mkdir(parents=True, exist_ok=True)
+        json_path.write_text(json.dumps(tree, indent=2) + "\n", encoding="utf-8")
+
+
+def render(planned: Plan) -> Tree:
+    """A plan as plain data. `refusals` says what `up` would not run here."""
+    return {
+        "services": [_service(service) for service in planned.services],
+        "policies": [_policy(policy) for policy in planned.policies],
+        "refusals": check(planned, _SETTINGS),
+    }
+
+
+def _service(service: ServicePlan) -> Tree:
+    return {
+        "namespace": service.key.namespace,
+        "name": service.key.name,
+        "engines": [_engine(engine) for engine in service.engines],
+        "router": {
+            "command": router_command("<run-dir>/router.yaml", _SETTINGS),
+            "configuration": service.router.model_dump(mode="json", exclude_defaults=True),
+        },
+        "conditions": [_condition(condition) for condition in service.conditions],
+    }
+
+
+def _engine(engine: EngineProcess) -> Tree:
+    try:
+        argv: list[str] | None = engine_command(engine, "<port>", _SETTINGS)
+    except LocalError:
+        argv = None
+    return {"name": engine.name, "command": argv, "env": dict(engine.env)}
+
+
+def _policy(policy: PolicyResult) -> Tree:
+    return {
+        "namespace": policy.namespace,
+        "name": policy.name,
+        "ancestors": [
+            {"target": ancestor.target, "conditions": [_condition(ancestor.condition)]}
+            for ancestor in policy.ancestors
+        ],
+    }
+
+
+def _condition(condition: Condition) -> Tree:
+    return asdict(condition)

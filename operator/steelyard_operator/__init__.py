@@ -1,0 +1,1 @@
+"""Reconciles LLMService and SLOPolicy objects into engines and a router."""

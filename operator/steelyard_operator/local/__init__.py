@@ -1,0 +1,1 @@
+"""The same plan as local processes, without Kubernetes."""

@@ -1,0 +1,69 @@
+"""Compiles an SLOPolicy into the `policy` part of the router's configuration.
+
+Only what is given is passed on: what is absent keeps the router's own default, so a default can be
+improved without touching stored objects.
+"""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from steelyard_operator.api.base import Model
+from steelyard_operator.api.slopolicy import Alert, Match, Slo, SLOPolicy, Workload
+from steelyard_operator.errors import InvalidPolicyError
+from steelyard_router import config
+
+
+def compile_policy(policy: SLOPolicy) -> config.Policy:
+    """Raises InvalidPolicyError."""
+    spec = policy.spec
+    try:
+        return config.Policy(
+            workloads=tuple(_workload(workload) for workload in spec.workloads),
+            alerts=tuple(_alert(alert) for alert in spec.alerts),
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InvalidPolicyError(": ".join(filter(None, (field, first["msg"])))) from error
+
+
+def _given(model: Model) -> dict[str, Any]:
+    return model.model_dump(exclude_none=True)
+
+
+def _workload(workload: Workload) -> config.Workload:
+    given = workload.model_dump(include={"name", "default", "priority"}, exclude_none=True)
+    weights = workload.weights
+    return config.Workload(
+        **given,
+        match=_match(workload.match),
+        slo=_targets(workload.slo),
+        weights=None if weights is None else config.WeightPercents(**_given(weights)),
+        routing=config.Routing(**_given(workload.routing)),
+    )
+
+
+def _match(match: Match) -> config.Match:
+    return config.Match(
+        headers={header.name.lower(): header.value for header in match.headers},
+        models=match.models,
+        paths=match.paths,
+        prompt_tokens_min=match.prompt_tokens_min,
+        prompt_tokens_max=match.prompt_tokens_max,
+    )
+
+
+def _targets(slo: Slo) -> config.Targets:
+    return config.Targets(
+        ttft_ms=slo.ttft_milliseconds,
+        tpot_ms=slo.tpot_milliseconds,
+        e2e_ms=slo.e2e_milliseconds,
+        attainment_percent=slo.attainment_percent,
+    )
+
+
+def _alert(alert: Alert) -> config.Alert:
+    given = _given(alert)
+    seconds = {"window_seconds": "window_s", "for_seconds": "for_s", "repeat_seconds": "repeat_s"}
+    return config.Alert(**{seconds.get(name, name): value for name, value in given.items()})
