@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q
 
-.PHONY: demo test check bench clean help
+.PHONY: demo test check fuzz bench clean help
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,6 +22,9 @@ check: $(VENV)/dev.stamp  ## lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: $(VENV)/dev.stamp  ## a million broken messages against each side of the byte path (about 6 minutes)
+	STEELYARD_FUZZ_CASES=1000000 $(BIN)/pytest tests/fuzz
 
 bench: $(VENV)/run.stamp  ## measure the decision path
 	$(BIN)/steelyard bench decision --json build/decision.json

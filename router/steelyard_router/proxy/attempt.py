@@ -254,7 +254,8 @@ class Attempt:
 
     def _break_off(self, cause: Cause, reason: str) -> None:
         """The response cannot go on: say so in the stream, then close without ending it."""
-        if self._head is not None and self._head.is_event_stream:
+        head = self._head
+        if head is not None and head.is_event_stream and head.first(b"content-length") is None:
             error = {
                 "message": f"the stream broke off: {reason}",
                 "type": "upstream_error",

@@ -89,11 +89,13 @@ class UpstreamConnection(asyncio.Protocol):
             self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._broken(f"it does not speak HTTP/1.1 ({type(error).__name__})")
             return
         if self._head is None and self._head_bytes > MAX_HEAD_BYTES:
-            self._broken("its response head is too large")
+            self._fault = "its response head is too large"
+        if self._fault:
+            self._broken(self._fault)
             return
         self._deliver()
 
@@ -126,6 +128,9 @@ class UpstreamConnection(asyncio.Protocol):
         if 100 <= status < 200:
             self._headers = []
             return
+        if not 200 <= status < 1000:
+            self._fault = f"its status is {status}"
+            return
         head = ResponseHead(status, self._headers)
         self._framed = (
             head.first(b"content-length") is not None
@@ -139,7 +144,11 @@ class UpstreamConnection(asyncio.Protocol):
             self._complete = True
 
     def on_body(self, body: bytes) -> None:
-        if not self._surplus:
+        if self._head is None:
+            self._fault = "an informational response of its has a body"
+        elif self._complete:  # a body where there can be none: to HEAD, or behind the end
+            self._surplus = True
+        else:
             self._parts.append(body)
 
     def on_message_complete(self) -> None:
@@ -153,6 +162,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._headers = []
         self._head = None
         self._head_bytes = 0
+        self._fault = ""
         self._fresh_head = False
         self._framed = True
         self._reusable = False
