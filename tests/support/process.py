@@ -1,4 +1,4 @@
-"""The router as a process of its own, for what only a process shows: signals, memory, descriptors."""
+"""The router as a process of its own, for what only a process shows: signals and memory."""
 
 import asyncio
 import contextlib
