@@ -282,3 +282,17 @@ async def test_a_client_that_leaves_stops_the_engines_work(*, stream: bool, phas
 
         assert await engine.until_gone(1, within_s=0.1)
         await proxy.settled()
+
+
+async def test_a_fault_of_the_router_itself_is_answered_and_logged_not_hidden() -> None:
+    async with engines(1) as (engine,), running(config_for([engine])) as proxy:
+        failures: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: failures.append(context)
+        )
+        proxy.router.runtime.active.strategies.clear()
+        status, body = await proxy.chat()
+
+        assert (status, json.loads(body)["error"]["type"]) == (500, "internal_error")
+        assert [type(failure["exception"]) for failure in failures] == [KeyError]
+        await proxy.settled()

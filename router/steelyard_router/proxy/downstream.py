@@ -25,6 +25,7 @@ from steelyard_router.errors import (
 from steelyard_router.proxy.flow import WriteFlow
 from steelyard_router.proxy.message import RequestHead, error_bytes
 
+INTERNAL = ClientError("the router failed on this request; its log says more. Try again")
 LINGER_S = 2.0
 """How long bytes of a refused request are read and dropped, so that the answer is not lost to a
 reset.
@@ -236,7 +237,10 @@ class ClientConnection(asyncio.Protocol):
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._task = None
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.abort()
+            if self.started or self._lost:
+                self.abort()
+            else:
+                self.answer(error_bytes(INTERNAL, close=True), close=True)
             self._loop.call_exception_handler(
                 {
                     "message": "a request ended in an unexpected error",

@@ -87,11 +87,11 @@ class ChatClient:
             yield cls(http, target.base, _pick_model(target.model, served, target.base))
 
     async def send(self, call: Call, *, origin_s: float) -> Measurement:
-        """The reply's measurement; whatever goes wrong is in its `error`. Raises only
-        CancelledError.
+        """The reply's measurement; whatever goes wrong is in its `error`, nothing is raised.
 
         `origin_s` is when the replay began, on the monotonic clock.
         """
+        body = self._body(call)
         sent_s = time.monotonic()
         blank = Measurement(
             at_s=sent_s - origin_s,
@@ -104,15 +104,15 @@ class ChatClient:
         if call.session is not None:
             headers["x-session-id"] = call.session
         try:
-            async with self._http.post(
-                self._url, data=self._body(call), headers=headers
-            ) as response:
+            async with self._http.post(self._url, data=body, headers=headers) as response:
                 blank = replace(
                     blank, status=response.status, instance=response.headers.get(INSTANCE_HEADER)
                 )
                 if response.status != 200:
                     return replace(blank, error=await _refusal(response))
                 return await _follow(response, blank, sent_s)
+        except aiohttp.ConnectionTimeoutError:
+            return replace(blank, error="timeout: no connection")
         except TimeoutError:
             return replace(blank, error="timeout: no byte within the read timeout")
         except (aiohttp.ClientError, OSError) as exc:

@@ -1,0 +1,1 @@
+"""What Steelyard measures about itself: decision cost, the demo comparison."""
