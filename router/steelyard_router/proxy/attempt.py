@@ -53,16 +53,6 @@ class Ending:
     started: bool = False
 
 
-@dataclass(slots=True)
-class Marks:
-    """Times of the try, seconds on the router's clock."""
-
-    sent_s: float
-    last_byte_s: float
-    first_token_s: float | None = None
-    last_token_s: float = 0.0
-
-
 class Context(Protocol):
     """What a try takes from its request."""
 
@@ -97,8 +87,11 @@ class Attempt:
         "_time",
         "begun",
         "done",
-        "marks",
+        "first_token_s",
+        "last_byte_s",
+        "last_token_s",
         "scan",
+        "sent_s",
     )
 
     def __init__(
@@ -108,7 +101,6 @@ class Attempt:
         member: "Member",
         lease: "Lease",
         now: float,
-        done: "asyncio.Future[Ending]",
     ) -> None:
         self._context = context
         self._client = context.client
@@ -118,11 +110,15 @@ class Attempt:
         self._connection: UpstreamConnection | None = None
         self._head: ResponseHead | None = None
         self._next_progress = PROGRESS_EVENTS
-        self.scan: Scan = scan_for("")
-        self.marks = Marks(sent_s=now, last_byte_s=now)
+        self.scan: Scan | None = None
+        """Of the response's body, once its head is there."""
+        self.sent_s = now
+        self.last_byte_s = now
+        self.first_token_s: float | None = None
+        self.last_token_s = 0.0
         self.begun = False
         """Whether the client has been sent anything."""
-        self.done = done
+        self.done: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
 
     @property
     def status(self) -> int:
@@ -132,10 +128,15 @@ class Attempt:
     def connection(self) -> UpstreamConnection | None:
         return self._connection
 
-    def send(self, connection: UpstreamConnection, head: bytes, body: bytes) -> None:
+    def send(
+        self, connection: UpstreamConnection, head: bytes, body: bytes, now: float
+    ) -> "asyncio.Future[Ending]":
+        """Sends the request; the future tells how the try ended."""
         self._connection = connection
+        self.sent_s = self.last_byte_s = now
         self._client.flow.follow(connection.pause)
         connection.send(head, body, self._context.method, self)
+        return self.done
 
     def cancel(self) -> None:
         """Gives the try up: the engine sees its connection close and stops working for nobody."""
@@ -153,9 +154,11 @@ class Attempt:
         if head.status >= 500 and self._context.may_retry(Cause.STATUS):
             self._give_up(Ending(Cause.STATUS, f"it answered {head.status}"))
             return
-        content_type = (head.first(b"content-type") or b"").decode("latin-1")
-        encoding = (head.first(b"content-encoding") or b"").decode("latin-1")
-        self.scan = scan_for(content_type, encoding)
+        noted = head.noted
+        self.scan = scan_for(
+            noted.get(b"content-type", b"").decode("latin-1"),
+            noted.get(b"content-encoding", b"").decode("latin-1"),
+        )
 
     def on_body(self, parts: list[bytes]) -> None:
         now = self._touch()
@@ -166,13 +169,13 @@ class Attempt:
                 return
             self._begin()
         scan = self.scan
+        assert scan is not None
         scan.feed(data)
         self._client.send([data])
         if scan.first_token:
-            marks = self.marks
-            marks.last_token_s = now
-            if marks.first_token_s is None:
-                marks.first_token_s = now
+            self.last_token_s = now
+            if self.first_token_s is None:
+                self.first_token_s = now
                 if self._context.streams:
                     self._lease.first_byte(now)
                     self._context.prefilled()
@@ -210,11 +213,11 @@ class Attempt:
         elif now - started_s > waits.total_s:
             self._time_out(f"no end within {waits.total_s:g} s")
         elif self.begun:
-            if now - self.marks.last_byte_s > waits.between_bytes_s:
+            if now - self.last_byte_s > waits.between_bytes_s:
                 self._time_out(f"silent for {waits.between_bytes_s:g} s in mid-response")
         elif self._context.streams or self._member.healthy is False:
             # a long queue is not a hang: only an instance that is silent as a whole is given up
-            silent_since_s = max(self._member.last_byte_at, self.marks.sent_s)
+            silent_since_s = max(self._member.last_byte_at, self.sent_s)
             if now - silent_since_s > waits.first_byte_s:
                 self._time_out(f"not a byte from it within {waits.first_byte_s:g} s")
 
@@ -223,7 +226,7 @@ class Attempt:
     def _touch(self) -> float:
         now = self._time()
         self._member.last_byte_at = now
-        self.marks.last_byte_s = now
+        self.last_byte_s = now
         return now
 
     def _begin(self) -> None:
@@ -231,7 +234,7 @@ class Attempt:
         head = self._head
         assert head is not None
         self.begun = True
-        length = head.first(b"content-length")
+        length = head.length
         bodiless = self._context.method == b"HEAD" or head.status in BODILESS
         chunked = length is None and not bodiless and self._context.http11
         close = length is None and not bodiless and not self._context.http11
@@ -255,7 +258,7 @@ class Attempt:
     def _break_off(self, cause: Cause, reason: str) -> None:
         """The response cannot go on: say so in the stream, then close without ending it."""
         head = self._head
-        if head is not None and head.is_event_stream and head.first(b"content-length") is None:
+        if head is not None and head.is_event_stream and head.length is None:
             error = {
                 "message": f"the stream broke off: {reason}",
                 "type": "upstream_error",

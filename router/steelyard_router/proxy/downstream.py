@@ -64,6 +64,7 @@ class ClientConnection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._fault: ClientError | None = None
         self._lingering = False
+        self._reading_paused = False
         self._lost = False
         self._reset_message()
         self._keep_alive = True
@@ -141,30 +142,30 @@ class ClientConnection(asyncio.Protocol):
         self._head.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if (
-            not self._head_done
-        ):  # trailers end here: nothing after us would know what to do with them
-            self._head.headers.append((name, value))
+        if self._head_done:
+            return  # trailers end here: nobody behind us expects them
+        lower = name.lower()
+        self._head.headers.append((name, lower, value))
+        self._head_bytes += len(name) + len(value)
+        if lower == b"content-length":
+            self._announced = value
+        elif lower == b"expect":
+            self._expects = value.lower() == b"100-continue"
 
     def on_headers_complete(self) -> None:
-        head = self._head
-        head.method = self._parser.get_method()
-        head.version = self._parser.get_http_version()
-        head.keep_alive = self._parser.should_keep_alive()
+        head, parser, limits = self._head, self._parser, self._front.limits
+        head.method = parser.get_method()
+        head.version = parser.get_http_version()
+        head.keep_alive = parser.should_keep_alive()
         self._head_done = True
         if head.method == b"CONNECT":
             self._fault = BadRequest("this is not a forward proxy; CONNECT is not served")
-            return
-        size = len(head.target) + sum(len(name) + len(value) for name, value in head.headers)
-        if size > self._front.limits.head_bytes:
+        elif self._head_bytes + len(head.target) > limits.head_bytes:
             self._fault = self._head_too_large()
-            return
-        for name, value in head.headers:
-            lower = name.lower()
-            if lower == b"content-length":
-                self._check_length(value)
-            elif lower == b"expect" and value.lower() == b"100-continue" and self._fault is None:
-                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        elif self._announced.isdigit() and int(self._announced[:20]) > limits.body_bytes:
+            self._fault = self._body_too_large(limits.body_bytes)
+        elif self._expects:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         if not self._body:
@@ -185,6 +186,7 @@ class ClientConnection(asyncio.Protocol):
             self._begin(*request)
         else:
             self._waiting.append(request)
+            self._reading_paused = True
             self._transport.pause_reading()
 
     # -- reading -------------------------------------------------------------------------------
@@ -193,13 +195,11 @@ class ClientConnection(asyncio.Protocol):
         self._head = RequestHead()
         self._body = b""
         self._raw_bytes = 0
+        self._head_bytes = 0
+        self._announced = b""
+        self._expects = False
         self._head_done = False
         self._began_s = None
-
-    def _check_length(self, value: bytes) -> None:
-        limit = self._front.limits.body_bytes
-        if value.isdigit() and int(value[:20]) > limit:
-            self._fault = self._body_too_large(limit)
 
     def _check_size(self) -> None:
         limits = self._front.limits
@@ -231,33 +231,42 @@ class ClientConnection(asyncio.Protocol):
         self.started = False
         self._chunked = False
         self._keep_alive = head.keep_alive
-        self._task = self._loop.create_task(self._front.serve(self, head, body))
-        self._task.add_done_callback(self._done)
+        self._task = self._loop.create_task(self._serve(head, body))
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
-        self._task = None
-        if not task.cancelled() and (error := task.exception()) is not None:
-            if self.started or self._lost:
-                self.abort()
-            else:
-                self.answer(error_bytes(INTERNAL, close=True), close=True)
-            self._loop.call_exception_handler(
-                {
-                    "message": "a request ended in an unexpected error",
-                    "exception": error,
-                    "task": task,
-                }
-            )
-        if self._lost:
-            return
+    async def _serve(self, head: RequestHead, body: bytes) -> None:
+        """Has the front answer one request, then goes on to the next. The task's supervisor: a
+        fault of our own gets an answer and a log entry.
+        """
+        try:
+            await self._front.serve(self, head, body)
+        except Exception as error:  # noqa: BLE001 -- the one place above all requests
+            self._own_fault(error)
+        finally:
+            self._task = None
+        if not self._lost:
+            self._go_on()
+
+    def _own_fault(self, error: Exception) -> None:
+        if self.started or self._lost:
+            self.abort()
+        else:
+            self.answer(error_bytes(INTERNAL, close=True), close=True)
+        self._loop.call_exception_handler(
+            {"message": "a request ended in an unexpected error", "exception": error}
+        )
+
+    def _go_on(self) -> None:
         if self._fault is not None:
             self._refuse_when_idle()
         elif not self.keep_alive:
             self._transport.close()
+            self.deadline_s = self._front.time() + self._front.timeouts.client_write_s
         elif self._waiting:
             self._begin(*self._waiting.popleft())
         else:
-            self._transport.resume_reading()
+            if self._reading_paused:
+                self._reading_paused = False
+                self._transport.resume_reading()
             if self._began_s is None:
                 self.deadline_s = self._front.time() + self._front.timeouts.client_idle_s
 
@@ -279,7 +288,7 @@ class ClientConnection(asyncio.Protocol):
         if self.deadline_s is None or now < self.deadline_s:
             return
         self.deadline_s = None
-        if self._lingering or self._began_s is None:
+        if self._lingering or self._began_s is None or self._transport.is_closing():
             self._transport.abort()
         else:
             self._fault = RequestTooSlow("the request did not arrive in time; send it again")

@@ -26,13 +26,14 @@ from steelyard_router.proxy.message import RequestHead, error_bytes, json_bytes
 from steelyard_router.proxy.pool import Pool
 from steelyard_router.proxy.roster import Member
 from steelyard_router.proxy.runtime import Runtime
-from steelyard_router.proxy.upstream import UpstreamConnection
+from steelyard_router.proxy.verdict import AGAINST_INSTANCE, fill, result_of
 from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate
 from steelyard_router.scheduling.scheduler import Decision
 
 if TYPE_CHECKING:
     from steelyard_router.proxy.downstream import ClientConnection
 
+REQUEST_ID_LENGTH = 128
 FREE_RETRIES = frozenset({Cause.CONNECT, Cause.CLOSED})
 """Causes that overload does not produce: their retries need no budget, only attempts."""
 
@@ -88,7 +89,8 @@ class Exchange:
         """Answers the request, whatever happens."""
         outcome = self._outcome
         try:
-            await self._serve()
+            if (analysis := self._analyse()) is not None:
+                await self._admit(analysis)
         except ClientError as error:
             self._refuse(error)
         except asyncio.CancelledError:
@@ -97,32 +99,22 @@ class Exchange:
         finally:
             self._runtime.observer.finished(outcome, self.time())
 
-    async def _serve(self) -> None:
-        runtime = self._runtime
-        headers = self._head.named()
-        tenant = (
-            runtime.keys.tenant(headers.get("authorization")) if runtime.keys is not None else None
-        )
-        path = self._head.path
-        if path == "/v1/models" and self.method == b"GET":
-            self._answer(runtime.catalog.body())
-            return
-        analysis = self._analyse(path, headers, tenant)
-        self._among = runtime.catalog.among(analysis.model)
-        ticket = runtime.admission.try_enter(analysis.workload)
-        if ticket is None:
-            ticket = await runtime.admission.enter(analysis.workload)
-            self._outcome.queue_s = self.time() - self._started_s
-        try:
-            runtime.budget.deposit()
-            await self._deliver(analysis)
-        finally:
-            ticket.release()
-
-    def _analyse(self, path: str, headers: dict[str, str], tenant: str | None) -> Analysis:
-        analyzer = self._active.analyzer
+    def _analyse(self) -> Analysis | None:
+        """What the request is; None when it is answered already."""
+        runtime, head, analyzer = self._runtime, self._head, self._active.analyzer
+        headers = head.named()
+        given_id = headers.get("x-request-id", "")
+        if 0 < len(given_id) <= REQUEST_ID_LENGTH and given_id.isascii() and given_id.isprintable():
+            self._request_id = given_id.encode()
+        tenant = None
+        if runtime.keys is not None:
+            tenant = runtime.keys.tenant(headers.get("authorization"))
+        path = head.path
         if self.method == b"POST" and analyzer.knows(path):
             analysis = analyzer.analyze(path, headers, self._body, tenant=tenant)
+        elif self.method == b"GET" and path == "/v1/models":
+            self._answer(runtime.catalog.body())
+            return None
         else:
             analysis = analyzer.passthrough(path, headers, tenant=tenant)
         self.streams = analysis.streams
@@ -132,21 +124,33 @@ class Exchange:
         outcome.prompt_tokens = analysis.view.prompt_tokens
         return analysis
 
-    # -- attempts ---------------------------------------------------------------------------------
+    async def _admit(self, analysis: Analysis) -> None:
+        """Tries instances, once there is room, until one has answered. Raises ClientError if
+        none.
+        """
+        runtime = self._runtime
+        self._among = runtime.catalog.among(analysis.model)
+        ticket = runtime.admission.try_enter(analysis.workload)
+        if ticket is None:
+            ticket = await runtime.admission.enter(analysis.workload)
+            self._outcome.queue_s = self.time() - self._started_s
+        try:
+            runtime.budget.deposit()
+            ending = None
+            while ending is None or not ending.started:
+                decision = self._choose(analysis, ending) or await self._wait(analysis, ending)
+                self._attempts_left -= 1
+                self._tried.add(decision.instance)
+                ending = await self._attempt(analysis, decision)
+                if ending.cause is Cause.CLIENT or ending.started:
+                    return
+                if ending.cause is not Cause.STATUS and not self.may_retry(ending.cause):
+                    raise _failure(ending)
+                runtime.observer.retried(ending.cause.value)
+        finally:
+            ticket.release()
 
-    async def _deliver(self, analysis: Analysis) -> None:
-        """Tries instances until one has answered. Raises ClientError when none did."""
-        ending = Ending(Cause.CONNECT)
-        while True:
-            decision = await self._choose(analysis, ending)
-            self._attempts_left -= 1
-            self._tried.add(decision.instance)
-            ending = await self._attempt(analysis, decision)
-            if ending.started or ending.cause is Cause.CLIENT:
-                return
-            if ending.cause is not Cause.STATUS and not self.may_retry(ending.cause):
-                raise self._failure(ending)
-            self._runtime.observer.retried(ending.cause.value)
+    # -- choosing ---------------------------------------------------------------------------------
 
     def may_retry(self, cause: Cause) -> bool:
         """Whether to give this try up for another instance. Charges the budget when the answer is
@@ -171,72 +175,69 @@ class Exchange:
         """The prompt is computed: requests that wait for Q to fall may look again."""
         self._runtime.admission.room_made()
 
-    async def _choose(self, analysis: Analysis, last: Ending) -> Decision:
-        """Picks an instance and takes the lease. Waits while all are full or above the P-token
-        cap.
-        """
+    def _choose(self, analysis: Analysis, last: Ending | None) -> Decision | None:
+        """Picks an instance and takes the lease; None when all that may take it are full now."""
         runtime = self._runtime
-        give_up_s = self.time() + self._active.config.limits.queue_wait_s
-        waited_from_s = self.time()
-        while True:
-            now = self.time()
-            try:
-                decision = runtime.scheduler.choose(
-                    analysis.view,
-                    self._active.strategies[analysis.workload.name],
-                    now,
-                    among=self._among,
-                    exclude=self._tried,
-                    max_p_tokens=analysis.workload.routing.max_p_tokens,
-                    explain=runtime.observer.explains,
-                )
-            except (AbovePTokenCap, NoCandidate) as refusal:
-                if self._tried:
-                    raise self._failure(last) from refusal
-                if isinstance(refusal, NoCandidate) and not self._others():
-                    raise NoInstance(
-                        "no instance is healthy and ready; try again shortly", retry_after_s=1.0
-                    ) from refusal
-                if not await runtime.admission.wait_for_room(give_up_s - now):
-                    raise runtime.admission.overloaded(
-                        "no instance had room for it in time"
-                    ) from refusal
-                self._outcome.queue_s += self.time() - now
-                continue
-            self._outcome.overhead_s += self.time() - waited_from_s
-            return decision
+        try:
+            return runtime.scheduler.choose(
+                analysis.view,
+                self._active.strategies[analysis.workload.name],
+                self.time(),
+                among=self._among,
+                exclude=self._tried,
+                max_p_tokens=analysis.workload.routing.max_p_tokens,
+                explain=runtime.observer.explains,
+            )
+        except (AbovePTokenCap, NoCandidate) as refusal:
+            if last is not None:
+                raise _failure(last) from refusal
+            if isinstance(refusal, NoCandidate) and not self._others():
+                raise NoInstance(
+                    "no instance is healthy and ready; try again shortly", retry_after_s=1.0
+                ) from refusal
+            return None
+
+    async def _wait(self, analysis: Analysis, last: Ending | None) -> Decision:
+        """Waits until an instance has room: all are full, or above the P-token cap."""
+        admission = self._runtime.admission
+        began_s = self.time()
+        give_up_s = began_s + self._active.config.limits.queue_wait_s
+        decision = None
+        while decision is None:
+            if not await admission.wait_for_room(give_up_s - self.time()):
+                raise admission.overloaded("no instance had room for it in time")
+            decision = self._choose(analysis, last)
+        self._outcome.queue_s += self.time() - began_s
+        return decision
+
+    # -- attempts ---------------------------------------------------------------------------------
 
     async def _attempt(self, analysis: Analysis, decision: Decision) -> Ending:
         """One try on one instance. Gives the lease back, whatever happens."""
-        runtime = self._runtime
+        runtime, lease, served = self._runtime, decision.lease, False
         begun_s = self.time()
         self._note(analysis, decision, begun_s)
-        lease, served = decision.lease, False
         try:
             member = runtime.roster[decision.instance]
             pool = runtime.pools[decision.instance]
             while True:
-                attempt = Attempt(
-                    self,
-                    member=member,
-                    lease=lease,
-                    now=self.time(),
-                    done=asyncio.get_running_loop().create_future(),
-                )
+                attempt = Attempt(self, member=member, lease=lease, now=begun_s)
                 ending = await self._run(attempt, member, pool)
                 if ending.cause is not Cause.STALE:
                     break
             served = ending.started
-            attempt.scan.finish()
-            self._judge(ending, attempt, member, begun_s)
-            self._learn(analysis, attempt, decision)
+            self._conclude(analysis, attempt, ending, decision)
+            if ending.cause is not Cause.CLIENT:
+                failed = self._outcome.result in AGAINST_INSTANCE
+                judge = runtime.roster.failed if failed else runtime.roster.succeeded
+                judge(member, begun=begun_s, now=self.time())
             return ending
         finally:
             lease.release(self.time(), served=served)
 
     async def _run(self, attempt: Attempt, member: Member, pool: Pool) -> Ending:
         """Sends the request and waits for its end."""
-        connection: UpstreamConnection | None = pool.take()
+        connection = pool.take()
         if connection is None:
             try:
                 connection = await pool.connect(self.timeouts.connect_s)
@@ -244,16 +245,14 @@ class Exchange:
                 return Ending(Cause.CONNECT, f"no connection within {self.timeouts.connect_s:g} s")
             except OSError as error:
                 return Ending(Cause.CONNECT, f"connection failed ({error.strerror or error})")
+        outcome, running = self._outcome, self._runtime.attempts
         head = self._head.upstream_bytes(member.authority, len(self._body), self._request_id)
         now = self.time()
-        attempt.marks.sent_s = attempt.marks.last_byte_s = now
-        if self._outcome.attempts == 1:
-            self._outcome.overhead_s = now - self._started_s - self._outcome.queue_s
-        running = self._runtime.attempts
+        if outcome.attempts == 1:
+            outcome.overhead_s = now - self._started_s - outcome.queue_s
         running[attempt] = self._started_s
         try:
-            attempt.send(connection, head, self._body)
-            ending = await attempt.done
+            ending = await attempt.send(connection, head, self._body, now)
         except asyncio.CancelledError:
             attempt.cancel()
             raise
@@ -278,63 +277,24 @@ class Exchange:
                 self._request_id.decode("latin-1"), analysis.view, decision, now, strategy=strategy
             )
 
-    def _judge(self, ending: Ending, attempt: Attempt, member: Member, begun_s: float) -> None:
-        """What the try says about the instance's health. A 4xx says nothing against it."""
-        if ending.cause is Cause.CLIENT:
-            return
-        failed = self._result(ending, attempt) in ("upstream_error", "timeout")
-        judge = self._runtime.roster.failed if failed else self._runtime.roster.succeeded
-        judge(member, begun=begun_s, now=self.time())
-
-    def _learn(self, analysis: Analysis, attempt: Attempt, decision: Decision) -> None:
+    def _conclude(
+        self, analysis: Analysis, attempt: Attempt, ending: Ending, decision: Decision
+    ) -> None:
         """Fills the outcome; teaches the index, the token ratio and the output history."""
-        ending = attempt.done.result() if attempt.done.done() else None
-        outcome, scan, marks, now = self._outcome, attempt.scan, attempt.marks, self.time()
+        outcome, scan = self._outcome, attempt.scan
         outcome.status = attempt.status
-        if ending is None or not ending.started:
+        if scan is not None:
+            scan.finish()
+        outcome.result = result_of(ending, attempt)
+        if scan is None or not ending.started:
             return
-        usage = scan.usage
-        outcome.output_tokens = scan.output_events
-        if usage is not None:
-            outcome.output_tokens = usage.output_tokens or 0
-            outcome.cached_tokens = usage.cached_tokens
-            if usage.prompt_tokens:
-                outcome.prompt_tokens = usage.prompt_tokens
+        fill(outcome, attempt, started_s=self._started_s, now=self.time())
+        if (usage := scan.usage) is not None:
             if usage.cached_tokens is not None:
                 decision.lease.correct(usage.cached_tokens, prompt_tokens=usage.prompt_tokens)
             self._active.analyzer.learn(
                 analysis, prompt_tokens=usage.prompt_tokens, output_tokens=usage.output_tokens
             )
-        outcome.result = self._result(ending, attempt)
-        if outcome.result != "ok":
-            return
-        outcome.e2e_s = now - self._started_s
-        if self.streams and marks.first_token_s is not None:
-            outcome.ttft_s = marks.first_token_s - self._started_s
-            if outcome.output_tokens > 1:
-                outcome.tpot_s = (marks.last_token_s - marks.first_token_s) / (
-                    outcome.output_tokens - 1
-                )
-
-    @staticmethod
-    def _result(ending: Ending, attempt: Attempt) -> str:
-        if ending.cause is Cause.TIMEOUT:
-            return "timeout"
-        if ending.cause is Cause.CLIENT:
-            return "client_gone"
-        if ending.cause is not Cause.DELIVERED or attempt.status >= 500 or attempt.scan.aborted:
-            return "upstream_error"
-        if attempt.status >= 400:
-            return "client_error"
-        if attempt.scan.error:
-            return "client_error" if attempt.scan.clients_fault else "upstream_error"
-        return "ok"
-
-    @staticmethod
-    def _failure(ending: Ending) -> ClientError:
-        if ending.cause is Cause.TIMEOUT:
-            return UpstreamTimeout(f"the instance did not answer: {ending.reason}; try again")
-        return UpstreamError(f"the instance did not answer: {ending.reason}; try again")
 
     # -- answers of our own -----------------------------------------------------------------------
 
@@ -361,6 +321,12 @@ class Exchange:
             self.client.answer(
                 error_bytes(error, close=not self.client.keep_alive, request_id=self._request_id)
             )
+
+
+def _failure(ending: Ending) -> ClientError:
+    if ending.cause is Cause.TIMEOUT:
+        return UpstreamTimeout(f"the instance did not answer: {ending.reason}; try again")
+    return UpstreamError(f"the instance did not answer: {ending.reason}; try again")
 
 
 RESULTS: dict[type[ClientError], str] = {

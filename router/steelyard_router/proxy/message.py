@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from steelyard_router.errors import ClientError
 
-Header = tuple[bytes, bytes]
-"""Name as it came, value."""
+Header = tuple[bytes, bytes, bytes]
+"""Name as it came, name in lower case, value."""
 
 HOP_BY_HOP = frozenset(
     {
@@ -28,9 +28,14 @@ HOP_BY_HOP = frozenset(
         b"http2-settings",
     }
 )
+PLAIN_CONNECTION = frozenset({b"keep-alive", b"close", b"Keep-Alive", b"Close"})
+"""Values of a Connection header that declare no further header hop-by-hop."""
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 REQUEST_DROPPED = HOP_BY_HOP | FRAMING | {b"host", b"expect", b"x-request-id"}
 RESPONSE_DROPPED = HOP_BY_HOP | FRAMING | {b"x-request-id", b"x-steelyard-instance"}
+
+BODILESS_METHODS = frozenset({b"GET", b"HEAD", b"OPTIONS", b"DELETE", b"TRACE"})
+"""Methods whose requests carry no Content-Length when they have no body."""
 
 REASONS = {
     200: b"OK",
@@ -58,17 +63,29 @@ REASONS = {
 }
 
 
+STATUS_LINES = {
+    status: b"HTTP/1.1 %d %b\r\n" % (status, reason) for status, reason in REASONS.items()
+}
+
+
 def status_line(status: int) -> bytes:
-    return b"HTTP/1.1 %d %s\r\n" % (status, REASONS.get(status, b"Unknown"))
+    return STATUS_LINES.get(status) or b"HTTP/1.1 %d Unknown\r\n" % status
 
 
 def connection_tokens(headers: list[Header]) -> frozenset[bytes]:
     """Header names that a Connection header declares hop-by-hop, lower-case."""
     tokens: set[bytes] = set()
-    for name, value in headers:
-        if len(name) == 10 and name.lower() == b"connection":
+    for _, lower, value in headers:
+        if lower == b"connection" and value not in PLAIN_CONNECTION:
             tokens.update(token.strip() for token in value.lower().split(b","))
     return frozenset(tokens)
+
+
+def header_lines(headers: list[Header], dropped: frozenset[bytes]) -> list[bytes]:
+    """The end-to-end headers as lines, in order."""
+    if tokens := connection_tokens(headers):
+        dropped |= tokens
+    return [b"%b: %b\r\n" % (name, value) for name, lower, value in headers if lower not in dropped]
 
 
 @dataclass(slots=True)
@@ -83,10 +100,10 @@ class RequestHead:
 
     def named(self) -> dict[str, str]:
         """Headers by lower-case name for reading; of repeated ones the first counts."""
-        found: dict[str, str] = {}
-        for name, value in self.headers:
-            found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
-        return found
+        return {
+            lower.decode("latin-1"): value.decode("latin-1")
+            for _, lower, value in reversed(self.headers)
+        }
 
     @property
     def origin_target(self) -> bytes:
@@ -108,11 +125,11 @@ class RequestHead:
 
     def without_upgrade(self) -> bytes:
         """The head as it came, but for the wish to change the protocol."""
-        lines = [b"%s %s HTTP/1.1\r\n" % (self.method, self.target)]
+        lines = [b"%b %b HTTP/1.1\r\n" % (self.method, self.target)]
         lines += [
-            b"%s: %s\r\n" % header
-            for header in self.headers
-            if header[0].lower() not in (b"upgrade", b"connection", b"http2-settings")
+            b"%b: %b\r\n" % (name, value)
+            for name, lower, value in self.headers
+            if lower not in (b"upgrade", b"connection", b"http2-settings")
         ]
         if not self.keep_alive:
             lines.append(b"Connection: close\r\n")
@@ -120,53 +137,51 @@ class RequestHead:
 
     def upstream_bytes(self, authority: bytes, body_bytes: int, request_id: bytes) -> bytes:
         """The head to send to an engine at `authority`, framing a body of `body_bytes`."""
-        dropped = REQUEST_DROPPED | connection_tokens(self.headers)
-        lines = [b"%s %s HTTP/1.1\r\nHost: %s\r\n" % (self.method, self.origin_target, authority)]
-        lines += [
-            b"%s: %s\r\n" % header for header in self.headers if header[0].lower() not in dropped
-        ]
-        lines.append(b"X-Request-Id: %s\r\n" % request_id)
-        if body_bytes or self.method not in (b"GET", b"HEAD", b"OPTIONS", b"DELETE", b"TRACE"):
+        lines = [b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (self.method, self.origin_target, authority)]
+        lines += header_lines(self.headers, REQUEST_DROPPED)
+        lines.append(b"X-Request-Id: %b\r\n" % request_id)
+        if body_bytes or self.method not in BODILESS_METHODS:
             lines.append(b"Content-Length: %d\r\n" % body_bytes)
         lines.append(b"\r\n")
         return b"".join(lines)
 
 
-@dataclass(slots=True)
+NOTED = frozenset({b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"})
+"""Response headers that we act on."""
+
+
 class ResponseHead:
     """A response head as an engine sent it."""
 
-    status: int
-    headers: list[Header]
+    __slots__ = ("headers", "noted", "status")
 
-    def first(self, name: bytes) -> bytes | None:
-        """Value of the first header of that lower-case name."""
-        for key, value in self.headers:
-            if len(key) == len(name) and key.lower() == name:
-                return value
-        return None
+    def __init__(self, status: int, headers: list[Header]) -> None:
+        self.status = status
+        self.headers = headers
+        self.noted = {lower: value for _, lower, value in reversed(headers) if lower in NOTED}
+        """The first of each of the `NOTED`, by lower-case name."""
+
+    @property
+    def length(self) -> bytes | None:
+        """Content-Length as it came."""
+        return self.noted.get(b"content-length")
 
     @property
     def is_event_stream(self) -> bool:
-        return (self.first(b"content-type") or b"").lower().startswith(b"text/event-stream")
+        return self.noted.get(b"content-type", b"").lower().startswith(b"text/event-stream")
 
     def downstream_bytes(
         self, *, length: bytes | None, chunked: bool, close: bool, added: bytes
     ) -> bytes:
         """The head to send to the client. `added` are whole header lines of our own."""
-        dropped = RESPONSE_DROPPED | connection_tokens(self.headers)
         lines = [status_line(self.status)]
-        lines += [
-            b"%s: %s\r\n" % header for header in self.headers if header[0].lower() not in dropped
-        ]
+        lines += header_lines(self.headers, RESPONSE_DROPPED)
         lines.append(added)
         if length is not None:
-            lines.append(b"Content-Length: %s\r\n" % length)
+            lines.append(b"Content-Length: %b\r\n" % length)
         elif chunked:
             lines.append(b"Transfer-Encoding: chunked\r\n")
-        if close:
-            lines.append(b"Connection: close\r\n")
-        lines.append(b"\r\n")
+        lines.append(b"Connection: close\r\n\r\n" if close else b"\r\n")
         return b"".join(lines)
 
 

@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import secrets
 import socket
+from collections.abc import Coroutine
 
 from steelyard_router.config import Limits, Timeouts
 from steelyard_router.errors import NoInstance
@@ -18,7 +19,6 @@ from steelyard_router.proxy.runtime import Runtime
 
 SWEEP_S = 0.1
 CONNECTION_SWEEP_ROUNDS = 5
-REQUEST_ID_MAX_BYTES = 128
 
 
 class Server:
@@ -31,7 +31,7 @@ class Server:
         self._sweeper: asyncio.Task[None] | None = None
         self._empty = asyncio.Event()
         self._empty.set()
-        self._id_prefix = secrets.token_hex(6)
+        self._id_prefix = secrets.token_hex(6).encode()
         self._id_count = itertools.count()
         self.time = runtime.time
         self.draining = False
@@ -99,21 +99,11 @@ class Server:
         if not self._connections:
             self._empty.set()
 
-    async def serve(self, connection: ClientConnection, head: RequestHead, body: bytes) -> None:
-        await Exchange(self._runtime, connection, head, body, self._request_id(head)).serve()
-
-    def _request_id(self, head: RequestHead) -> bytes:
-        """The client's own x-request-id when it is sane, else a new one."""
-        for name, value in head.headers:
-            if len(name) == 12 and name.lower() == b"x-request-id":
-                if (
-                    0 < len(value) <= REQUEST_ID_MAX_BYTES
-                    and value.isascii()
-                    and value.decode().isprintable()
-                ):
-                    return value
-                break
-        return b"%s%08x" % (self._id_prefix.encode(), next(self._id_count))
+    def serve(
+        self, connection: ClientConnection, head: RequestHead, body: bytes
+    ) -> Coroutine[None, None, None]:
+        request_id = b"%b%08x" % (self._id_prefix, next(self._id_count))
+        return Exchange(self._runtime, connection, head, body, request_id).serve()
 
     # -- time -------------------------------------------------------------------------------------
 

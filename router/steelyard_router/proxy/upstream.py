@@ -43,6 +43,8 @@ class UpstreamConnection(asyncio.Protocol):
         meanwhile.
         """
         self.on_idle_lost: IdleLost | None = None
+        # one parser for all responses: whatever upsets it closes the connection
+        self._parser = httptools.HttpResponseParser(self)
         self._reset()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -119,7 +121,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head is None:
-            self._headers.append((name, value))
+            self._headers.append((name, name.lower(), value))
 
     def on_headers_complete(self) -> None:
         if self._surplus:
@@ -132,10 +134,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._fault = f"its status is {status}"
             return
         head = ResponseHead(status, self._headers)
-        self._framed = (
-            head.first(b"content-length") is not None
-            or head.first(b"transfer-encoding") is not None
-        )
+        self._framed = b"content-length" in head.noted or b"transfer-encoding" in head.noted
         self._head = head
         self._fresh_head = True
         # a HEAD answer's parser still waits for the body its length announces
@@ -158,7 +157,6 @@ class UpstreamConnection(asyncio.Protocol):
     # -- delivery ------------------------------------------------------------------------------
 
     def _reset(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
         self._headers = []
         self._head = None
         self._head_bytes = 0
