@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q
 
-.PHONY: demo test check fuzz bench clean help
+.PHONY: demo test check fuzz bench peers clean help
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -28,6 +28,13 @@ fuzz: $(VENV)/dev.stamp  ## a million broken messages against each side of the b
 
 bench: $(VENV)/run.stamp  ## measure the decision path
 	$(BIN)/steelyard bench decision --json build/decision.json
+
+peers: build/peers/.stamp  ## install the routers that `bench wire` and `e2e-engine` compare with
+
+build/peers/.stamp:
+	$(PYTHON) -m venv build/peers
+	PIP_DISABLE_PIP_VERSION_CHECK=1 build/peers/bin/pip install -q sglang-router==0.3.2 vllm-router==0.1.17
+	touch $@
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

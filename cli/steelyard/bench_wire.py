@@ -9,29 +9,17 @@ import click
 import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from steelyard.load import INTERRUPTED, PLAIN_WIDTH, write_json
 from steelyard.up import STEELYARD
+from steelyard.wire_table import NOTES, figures_table, verdict_table
 from steelyard_bench.wire import wrk
 from steelyard_bench.wire.cell import CELLS, Cell
 from steelyard_bench.wire.errors import WireError
-from steelyard_bench.wire.figure import Figure, Ratio, Sample, Value, compare, figures
+from steelyard_bench.wire.figure import Figure, Ratio, Sample, compare, figures, policy_us
 from steelyard_bench.wire.job import Job, measure
 from steelyard_bench.wire.machine import machine, versions
-from steelyard_bench.wire.target import OURS, PEERS, TARGETS, usual
-
-MEASURES = {
-    "requests_per_s": "req/s",
-    "cpu_us_per_request": "CPU per request",
-    "cpu_us_per_chunk": "CPU per chunk",
-    "rss_bytes": "memory",
-}
-NOTES = """\
-CPU in us: all threads of the router's processes over requests, or over output chunks (16 a request in
-stream cells). Memory: the peak of all runs. paced-100: 100 streams of a chunk every 20 ms; its p50 and
-p99 are how much later than its schedule a chunk comes. steelyard-bare: our byte path alone, with round
-robin over a path whose requests are not read."""
+from steelyard_bench.wire.target import BARE, OURS, PEERS, TARGETS, usual
 
 
 def _names(_: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
@@ -49,8 +37,8 @@ def _names(_: click.Context, param: click.Parameter, value: str | None) -> list[
 @click.option("--runs", type=click.IntRange(min=1), default=5, show_default=True)
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=1),
-    default=3.0,
+    type=click.IntRange(min=1),
+    default=3,
     show_default=True,
     help="Of each cell, target and run.",
 )
@@ -68,7 +56,7 @@ def _names(_: click.Context, param: click.Parameter, value: str | None) -> list[
 def command(
     *,
     runs: int,
-    seconds: float,
+    seconds: int,
     engines: int,
     peers: Path | None,
     cells: list[str] | None,
@@ -82,6 +70,8 @@ def command(
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PLAIN_WIDTH
+    if peers is None and targets is None:
+        console.print("peers are left out: run `make peers`, then give --peers-venv build/peers")
     try:
         job = Job(
             cells=[cell for cell in CELLS if cells is None or cell.name in cells],
@@ -144,52 +134,14 @@ def _screen(console: Console, job: Job) -> Iterator[_Screen]:
 
 
 def _show(console: Console, found: Sequence[Figure], ratios: Sequence[Ratio]) -> None:
-    console.print(_figures_table(found))
+    console.print(figures_table(found))
     if ratios:
-        console.print(_verdict_table(ratios))
-    console.print(NOTES)
-
-
-def _figures_table(found: Sequence[Figure]) -> Table:
-    columns = ("req/s", "p50 ms", "p99 ms", "CPU/request", "CPU/chunk", "MB", "errors")
-    table = Table("cell", "target", *columns)
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for place, figure in enumerate(found):
-        last = place + 1 == len(found) or found[place + 1].cell != figure.cell
-        values = figure.medians
-        table.add_row(
-            figure.cell,
-            figure.target,
-            _number(values["requests_per_s"], 0),
-            _number(values["p50_ms"], 2),
-            _number(values["p99_ms"], 2),
-            _number(values["cpu_us_per_request"], 1),
-            _number(values["cpu_us_per_chunk"], 1),
-            _number((values["rss_bytes"] or 0) / 1e6, 1),
-            _number(values["errors"], 0),
-            end_section=last,
+        console.print(verdict_table(ratios))
+    for cell, cost in policy_us(found, OURS, BARE).items():
+        console.print(
+            f"the policy costs {cost:,.1f} us of CPU a request over the bare router: {cell}"
         )
-    return table
-
-
-def _verdict_table(ratios: Sequence[Ratio]) -> Table:
-    """Ours over the best peer's, in each measure; whose that is stands in parentheses."""
-    table = Table("ours / best peer", *MEASURES.values())
-    by_cell: dict[str, dict[str, Ratio]] = {}
-    for ratio in ratios:
-        by_cell.setdefault(ratio.cell, {})[ratio.measure] = ratio
-    for cell, row in by_cell.items():
-        table.add_row(cell, *(_ratio(row.get(measure)) for measure in MEASURES))
-    return table
-
-
-def _ratio(ratio: Ratio | None) -> str:
-    return "-" if ratio is None else f"{ratio.ratio:.2f} ({ratio.peer})"
-
-
-def _number(value: Value, digits: int) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"
+    console.print(NOTES)
 
 
 def _document(
@@ -201,6 +153,7 @@ def _document(
             {"cell": r.cell, "measure": r.measure, "peer": r.peer, "ratio": round(r.ratio, 3)}
             for r in ratios
         ],
+        "policy_us_per_request": policy_us(found, OURS, BARE),
         "machine": machine(),
         "versions": told,
         "settings": {"runs": job.runs, "seconds": job.seconds, "engines": job.engines},

@@ -1,0 +1,1 @@
+"""`bench wire`: what a router costs a request on the wire, ours and others' under one load."""
