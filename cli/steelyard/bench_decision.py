@@ -21,7 +21,7 @@ from steelyard_bench.wire.machine import machine
 )
 @click.option("--quick", is_flag=True, help="Small sizes: shows that it runs, measures nothing.")
 def command(json_path: Path | None, *, quick: bool) -> None:
-    """Time decisions on a full prefix index, and weigh that index. Takes about a minute."""
+    """Time decisions on a full prefix index, and weigh that index. Takes a minute or two."""
     with _progress() as progress:
         report = measure(QUICK if quick else FULL, progress)
     _show(Console(), report)
@@ -45,22 +45,15 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
 
 
 def _show(console: Console, report: Report) -> None:
-    names = ("instances", "prompt tokens", "blocks", "holders", "p50 us", "p99 us", "max us")
-    table = Table("", *names)
+    table = Table("us", "engines", "tokens", "blocks", "holders", "p50", "p99", "CPU p99")
     for column in table.columns[1:]:
         column.justify = "right"
-    for label, timings in (("conversations", report.cases), ("worst case", report.worst_cases)):
+    for label, timings in (("usual", report.cases), ("worst", report.worst_cases)):
         for timing in timings:
-            counts = (
-                timing.instances,
-                timing.prompt_tokens,
-                timing.blocks_indexed,
-                timing.block_holders,
-            )
-            times = (timing.p50_us, timing.p99_us, timing.max_us)
-            table.add_row(
-                label, *(f"{count:,}" for count in counts), *(f"{took:,.0f}" for took in times)
-            )
+            sizes = (timing.instances, timing.prompt_tokens)
+            held = (timing.blocks_indexed, timing.block_holders)
+            took = (timing.p50_us, timing.p99_us, timing.p99_cpu_us)
+            table.add_row(label, *(f"{figure:,.0f}" for figure in sizes + held + took))
     console.print(table)
     for found in report.footprints:
         console.print(

@@ -1,1 +1,1 @@
-"""Stand-ins for inference servers and their clients: an engine model, its HTTP face, trace replay."""
+"""Stand-ins for inference servers and their clients: engine model, HTTP face, trace replay."""

@@ -1,0 +1,86 @@
+"""Which instances there are: names, slots, how many requests each may take.
+
+A slot is a small number by which columns are indexed. Slots of instances that have left are used
+again, so nothing that may outlive an instance is kept by slot: that is what the account and the
+shelf of a member are for.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+from steelyard_router.scheduling.ledger import Account
+from steelyard_router.scheduling.shelf import Shelf
+
+SELECTIONS: Final = 64
+"""Sets of names whose members are remembered; about one per served model is in use."""
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """An instance from join to leave."""
+
+    name: str
+    slot: int
+    account: Account
+    shelf: Shelf
+    cache_tokens: int
+    limit: float = inf
+    """Sequences of ours from which on it gets nothing."""
+
+
+class Fleet:
+    """The members, by name and by slot."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, Member] = {}
+        self._slots: list[Member | None] = []
+        self._in_order: list[Member] = []
+        self._selections: dict[frozenset[str], list[Member]] = {}
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._members.values())
+
+    def __getitem__(self, slot: int) -> Member:
+        member = self._slots[slot]
+        assert member is not None
+        return member
+
+    def find(self, name: str) -> Member | None:
+        return self._members.get(name)
+
+    def free_slot(self) -> int:
+        """The lowest slot without a member; one past the last if there is none."""
+        return self._slots.index(None) if None in self._slots else len(self._slots)
+
+    def add(self, member: Member) -> None:
+        """Put a member into the free slot that it names."""
+        if member.slot == len(self._slots):
+            self._slots.append(None)
+        self._slots[member.slot] = self._members[member.name] = member
+        self._reorder()
+
+    def remove(self, member: Member) -> None:
+        del self._members[member.name]
+        self._slots[member.slot] = None
+        self._reorder()
+
+    def eligible(self, among: frozenset[str] | None, exclude: Collection[str]) -> list[Member]:
+        """In order of slots, those below their limit, among the names given and not excluded."""
+        members = self._in_order if among is None else self._selection(among)
+        if exclude:
+            members = [member for member in members if member.name not in exclude]
+        return [member for member in members if member.account.sequences < member.limit]
+
+    def _reorder(self) -> None:
+        self._in_order = [member for member in self._slots if member is not None]
+        self._selections.clear()
+
+    def _selection(self, names: frozenset[str]) -> list[Member]:
+        if (members := self._selections.get(names)) is None:
+            members = [member for member in self._in_order if member.name in names]
+            if len(self._selections) >= SELECTIONS:
+                self._selections.clear()
+            self._selections[names] = members
+        return members

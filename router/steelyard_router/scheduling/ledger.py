@@ -1,0 +1,217 @@
+"""The load of every instance, from leases: Q, B and C.
+
+- Q, queued prefill: uncached tokens of the prompts not computed yet. An engine computes them in
+  order of arrival, so of an instance's line the oldest is being computed, at the rate that its
+  streams have shown. The end of a prefill is seen as a stream's first byte. A request that does not
+  stream shows no such thing: it leaves the line when its time is up by that rate, or when a younger
+  one is answered.
+- B, sequences: of all leases, and what polled metrics show beyond ours.
+- C, context: prompt and output tokens of the leases that decode.
+
+Loads are attributes of the accounts, so that a decision reads them in one pass without a call.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from itertools import takewhile
+from math import exp, inf
+from typing import Final
+
+from steelyard_router.scheduling.lease import Lease, Phase
+
+PRIOR_TOKENS_PER_S: Final = 8000.0
+PRIOR_S: Final = 0.25
+"""Prefill rate before anything was seen, and how many seconds of seeing it is worth."""
+MEMORY_S: Final = 10.0
+"""Busy seconds after which an observation of the rate counts 1/e."""
+OBSERVATION_S: Final = 15.0
+"""How long polled counts hold when no newer ones come."""
+
+
+class Account:
+    """One instance's entry in the ledger from join to leave.
+
+    A lease keeps its account, so a lease that outlives its instance cannot touch the next tenant of
+    the slot.
+    """
+
+    __slots__ = (
+        "busy_s", "context", "due", "head_tokens", "leases", "line", "open", "others", "peak",
+        "pending", "prefilled", "rate", "sequences", "since", "stale",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.open = True
+        self.leases = 0
+        self.line: OrderedDict[Lease, None] = OrderedDict()
+        """Leases whose prompts are not computed, in order of arrival."""
+        self.pending = 0
+        """Uncached tokens of those;"""
+        self.sequences = 0
+        """sequences of all leases;"""
+        self.context = 0
+        """context tokens of those that decode."""
+        self.others = 0.0
+        """Sequences that are not ours, as the engine's reports show; rows of other routers would
+        add to it.
+        """
+        self.stale = inf
+        """When the last report must not be believed any more."""
+        self.peak = 0
+        """Most own sequences since the last report."""
+        self.head_tokens = 0
+        """Uncached tokens of the oldest in line,"""
+        self.since = 0.0
+        """when it came to be computed,"""
+        self.rate = PRIOR_TOKENS_PER_S
+        """at how many tokens per second (observed),"""
+        self.due = inf
+        """and when it will have been, if nothing else can show it; else never."""
+        self.prefilled = PRIOR_TOKENS_PER_S * PRIOR_S
+        self.busy_s = PRIOR_S
+
+    @property
+    def head(self) -> Lease | None:
+        return next(iter(self.line), None)
+
+    def queued(self, now: float) -> float:
+        """Q at that time."""
+        return self.pending - min(self.head_tokens, self.rate * (now - self.since))
+
+
+class Ledger:
+    """The accounts, and all that changes them. `now` must not go backwards."""
+
+    def __init__(self) -> None:
+        self.leases_held = 0
+        self._accounts: set[Account] = set()
+        self._next_event = inf
+        """No earlier than this is anything due or stale."""
+
+    def open(self) -> Account:
+        account = Account()
+        self._accounts.add(account)
+        return account
+
+    def close(self, account: Account) -> None:
+        """Nothing is left of the instance; its leases may still be released, to no effect here."""
+        account.open = False
+        account.line.clear()
+        self._accounts.discard(account)
+
+    def settle(self, now: float) -> None:
+        """Let whatever is due or stale by now happen. To be called before loads are read."""
+        if now < self._next_event:
+            return
+        for account in self._accounts:
+            if account.due <= now:
+                self._expire(account, now)
+            if account.stale <= now:
+                account.others, account.stale = 0.0, inf
+        self._next_event = min(
+            (min(account.due, account.stale) for account in self._accounts), default=inf
+        )
+
+    def add(self, lease: Lease, now: float) -> None:
+        account = lease.account
+        self.leases_held += 1
+        account.leases += 1
+        account.line[lease] = None
+        account.pending += lease.uncached_tokens
+        account.sequences += lease.sequences
+        account.peak = max(account.peak, account.sequences)
+        if len(account.line) == 1:
+            self._advance(account, now)
+
+    def answer(self, lease: Lease, now: float) -> None:
+        """A prompt has been computed, and so have those before it that cannot show it."""
+        account = lease.account
+        if not account.open:
+            lease.phase = Phase.DECODE
+            return
+        done = [older for older in _before(lease) if not older.streams]
+        done.append(lease)
+        of_head = account.head in done
+        if lease.streams:
+            busy_s = max(0.0, now - account.since) if of_head else 0.0
+            self._learn(account, sum(each.uncached_tokens for each in done), busy_s)
+        for each in done:
+            self._decode(each)
+        if of_head:
+            self._advance(account, now)
+
+    def lengthen(self, lease: Lease, tokens: int) -> None:
+        """A decoding lease has that many tokens more."""
+        if lease.account.open:
+            lease.account.context += tokens
+
+    def release(self, lease: Lease, now: float) -> None:
+        account, phase = lease.account, lease.phase
+        lease.phase = Phase.RELEASED
+        self.leases_held -= 1
+        account.leases -= 1
+        if not account.open:
+            return
+        account.sequences -= lease.sequences
+        if phase is Phase.DECODE:
+            account.context -= lease.prompt_tokens + lease.output_tokens
+            return
+        was_head = account.head is lease
+        self._leave_line(lease)
+        if was_head:
+            self._advance(account, now)
+
+    def observe(
+        self, account: Account, running: int | None, waiting: int | None, now: float
+    ) -> None:
+        """Polled counts of an engine (None: not known, so nothing is assumed).
+
+        A poll may be older than our latest releases and younger than our latest leases, so only
+        what exceeds the most that we had since the poll before is taken for somebody else's.
+        """
+        seen = (running or 0) + (waiting or 0)
+        account.others = max(0.0, seen - account.peak)
+        account.peak = account.sequences
+        account.stale = now + OBSERVATION_S
+        self._next_event = min(self._next_event, now + OBSERVATION_S)
+
+    def _expire(self, account: Account, now: float) -> None:
+        """Let those out of the line whose time is up by prediction, one after the other."""
+        while (due := account.due) <= now and (head := account.head):
+            self._decode(head)
+            self._advance(account, due)
+
+    def _decode(self, lease: Lease) -> None:
+        self._leave_line(lease)
+        lease.phase = Phase.DECODE
+        lease.account.context += lease.prompt_tokens + lease.output_tokens
+
+    def _leave_line(self, lease: Lease) -> None:
+        del lease.account.line[lease]
+        lease.account.pending -= lease.uncached_tokens
+
+    def _advance(self, account: Account, since: float) -> None:
+        """From then on, the oldest in line is being computed."""
+        head = account.head
+        account.head_tokens = head.uncached_tokens if head else 0
+        account.since = since
+        account.due = inf
+        if head:
+            head.phase = Phase.PREFILL
+            if not head.streams:
+                account.due = since + head.uncached_tokens / account.rate
+                self._next_event = min(self._next_event, account.due)
+
+    def _learn(self, account: Account, tokens: int, busy_s: float) -> None:
+        """Rate = tokens / busy seconds, both fading with busy time. So prompts that are computed
+        together and answered at once count together, and short ones, mostly latency, count little.
+        """
+        fade = exp(-busy_s / MEMORY_S)
+        account.prefilled = account.prefilled * fade + tokens
+        account.busy_s = account.busy_s * fade + busy_s
+        account.rate = max(1.0, account.prefilled / account.busy_s)
+
+
+def _before(lease: Lease) -> Iterator[Lease]:
+    """The leases before this one in its line."""
+    return takewhile(lambda other: other is not lease, lease.account.line)

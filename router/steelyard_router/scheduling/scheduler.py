@@ -1,0 +1,252 @@
+"""The decision: picks an instance, takes a lease on it and records its prompt there, in one step.
+
+Nothing can come between reading the loads and counting the request, so a burst cannot pile up on an
+instance that looked idle to all of it. Reports about instances that are not (or no longer) members
+are ignored: a poll may well end after its instance has left.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+from steelyard_router.scheduling.candidate import Candidate, Terms
+from steelyard_router.scheduling.fleet import Fleet, Member
+from steelyard_router.scheduling.index import Match, PrefixIndex
+from steelyard_router.scheduling.lease import Lease
+from steelyard_router.scheduling.ledger import Ledger
+from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate
+from steelyard_router.scheduling.request import RequestView
+from steelyard_router.scheduling.strategy import Strategy
+
+DEFAULT_CACHE_TOKENS: Final = 262_144
+"""Assumed until an engine tells; about what an 8B model leaves on an 80 GB GPU at its lower
+settings.
+"""
+BLOCK_TOKENS_GAIN: Final = 1 / 64
+
+
+@dataclass(slots=True)
+class Decision:
+    """The chosen instance, its terms before the request was counted, and the claim on it."""
+
+    instance: str
+    lease: Lease
+    hit_tokens: float
+    uncached_tokens: float
+    """P"""
+    queued_tokens: float
+    """Q"""
+    requests: float
+    """B"""
+    score: float
+    """(Q + P) * (B + 1), whatever the strategy."""
+    terms: tuple[Candidate, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceLoad:
+    """One instance as the scheduler sees it."""
+
+    instance: str
+    queued_tokens: float
+    requests: float
+    context_tokens: float
+    index_blocks: int
+    leases: int
+    limit: float
+    prefill_tokens_per_s: float
+
+
+class Scheduler:
+    """Fleet, load ledger and prefix index behind one door. Not for use from several threads."""
+
+    def __init__(
+        self, *, index_bytes: int, default_cache_tokens: int = DEFAULT_CACHE_TOKENS
+    ) -> None:
+        self.index = PrefixIndex(index_bytes)
+        self._fleet = Fleet()
+        self._ledger = Ledger()
+        self._default_cache_tokens = default_cache_tokens
+        self._block_tokens: float | None = None
+        self._last_slot = -1
+
+    @property
+    def leases_held(self) -> int:
+        """Leases taken and not released; 0 when nothing is in flight."""
+        return self._ledger.leases_held
+
+    def join(self, instance: str, *, cache_tokens: int | None = None) -> None:
+        """Add an instance, or learn the cache size of one that is there."""
+        member = self._fleet.find(instance)
+        if member is None:
+            slot = self._fleet.free_slot()
+            account, shelf = self._ledger.open(), self.index.open(slot)
+            member = Member(instance, slot, account, shelf, self._default_cache_tokens)
+            self._fleet.add(member)
+        if cache_tokens is not None:
+            member.cache_tokens = cache_tokens
+
+    def leave(self, instance: str) -> None:
+        """Remove an instance and all that is known of it. Its leases may still be released."""
+        if member := self._fleet.find(instance):
+            self._fleet.remove(member)
+            self._ledger.close(member.account)
+            self.index.close(member.shelf)
+
+    def reset_cache(self, instance: str) -> None:
+        """The engine has started anew or emptied its cache: it holds no prefix."""
+        if member := self._fleet.find(instance):
+            self.index.purge(member.shelf)
+
+    def limit(self, instance: str, sequences: float) -> None:
+        """Give an instance nothing while it has that many sequences of ours: 0 closes it, inf frees
+        it.
+        """
+        if member := self._fleet.find(instance):
+            member.limit = sequences
+
+    def observe(
+        self, instance: str, *, running: int | None, waiting: int | None, now: float
+    ) -> None:
+        """An engine's polled counts; None where unknown (a failed poll, no such metric)."""
+        if member := self._fleet.find(instance):
+            self._ledger.observe(member.account, running, waiting, now)
+
+    def choose(
+        self,
+        request: RequestView,
+        strategy: Strategy,
+        now: float,
+        *,
+        among: frozenset[str] | None = None,
+        exclude: Collection[str] = (),
+        max_p_tokens: int | None = None,
+        explain: bool = False,
+    ) -> Decision:
+        """Place a request. `now` in seconds of a clock that does not go back.
+
+        Raises NoCandidate when no instance may take it, AbovePTokenCap when those that may would
+        each have more than `max_p_tokens` to prefill.
+        """
+        self._ledger.settle(now)
+        members = self._fleet.eligible(among, exclude)
+        if not members:
+            raise NoCandidate
+        match = self.index.lookup(request.blocks)
+        terms = _terms(request, match.hits, members, now)
+        if max_p_tokens is not None:
+            terms = _below_cap(terms, max_p_tokens)
+        cost = strategy.cost(terms)
+        row = self._pick(terms, cost)
+        member = self._fleet[terms.slots[row]]
+        self._last_slot = member.slot
+        q, p, b = terms.q[row], terms.p[row], terms.b[row]
+        return Decision(
+            instance=member.name,
+            lease=self._take(member, request, match, p, now),
+            hit_tokens=max(1, request.prompt_tokens) - p,
+            uncached_tokens=p,
+            queued_tokens=q,
+            requests=b,
+            score=(q + p) * (b + 1),
+            terms=self._explain(terms, cost) if explain else None,
+        )
+
+    def snapshot(self, now: float) -> list[InstanceLoad]:
+        """All instances, in order of joining."""
+        self._ledger.settle(now)
+        return [
+            InstanceLoad(
+                instance=member.name,
+                queued_tokens=member.account.queued(now),
+                requests=member.account.sequences + member.account.others,
+                context_tokens=member.account.context,
+                index_blocks=member.shelf.blocks,
+                leases=member.account.leases,
+                limit=member.limit,
+                prefill_tokens_per_s=member.account.rate,
+            )
+            for member in self._fleet
+        ]
+
+    def _pick(self, terms: Terms, cost: list[float]) -> int:
+        """The row of least cost; of equals that of least load, then of least P, then the next in
+        turn.
+        """
+        least = min(cost)
+        if cost.count(least) == 1:
+            return cost.index(least)
+        rows = [row for row, each in enumerate(cost) if each == least]
+        for column in (terms.b, terms.p):
+            least = min(column[row] for row in rows)
+            rows = [row for row in rows if column[row] == least]
+        later = (row for row in rows if terms.slots[row] > self._last_slot)
+        return next(later, rows[0])
+
+    def _take(
+        self, member: Member, request: RequestView, match: Match, p: float, now: float
+    ) -> Lease:
+        head = member.account.head
+        trail = self.index.insert(
+            member.shelf,
+            match,
+            capacity=int(member.cache_tokens / self._mean_block_tokens(request)),
+            unsettled=head.trail.stamp if head else inf,
+        )
+        lease = Lease(
+            instance=member.name,
+            ledger=self._ledger,
+            index=self.index,
+            account=member.account,
+            trail=trail,
+            prompt_tokens=max(1, request.prompt_tokens),
+            uncached_tokens=round(p),
+            block_tokens=request.block_tokens,
+            sequences=request.sequences,
+            streams=request.streams,
+        )
+        self._ledger.add(lease, now)
+        return lease
+
+    def _mean_block_tokens(self, request: RequestView) -> float:
+        """Tokens of a block over the recent requests: a cache holds blocks of all of them."""
+        if self._block_tokens is None:
+            self._block_tokens = request.block_tokens
+        self._block_tokens += (request.block_tokens - self._block_tokens) * BLOCK_TOKENS_GAIN
+        return self._block_tokens
+
+    def _explain(self, terms: Terms, cost: list[float]) -> tuple[Candidate, ...]:
+        columns = (terms.slots, terms.q, terms.p, terms.b, terms.c, cost)
+        return tuple(
+            Candidate(self._fleet[slot].name, *row) for slot, *row in zip(*columns, strict=True)
+        )
+
+
+def _terms(request: RequestView, hits: list[int], members: list[Member], now: float) -> Terms:
+    """One comprehension a column: a few hundred instances must not cost a call each."""
+    slots = [member.slot for member in members]
+    loads = [member.account for member in members]
+    done = [load.rate * (now - load.since) for load in loads]
+    most = max(1, request.prompt_tokens) - 1  # a hit leaves at least one token to compute
+    cached = [hits[slot] * request.block_tokens for slot in slots]
+    return Terms(
+        slots=slots,
+        q=[
+            load.pending - (part if part < load.head_tokens else load.head_tokens)
+            for load, part in zip(loads, done, strict=True)
+        ],
+        p=[1.0 + most - (hit if hit < most else most) for hit in cached],
+        b=[load.sequences + load.others for load in loads],
+        c=[load.context for load in loads],
+        request=request,
+        now=now,
+    )
+
+
+def _below_cap(terms: Terms, cap: int) -> Terms:
+    tokens = [q + p for q, p in zip(terms.q, terms.p, strict=True)]
+    keep = [row for row, each in enumerate(tokens) if each <= cap]
+    if not keep:
+        raise AbovePTokenCap(cap, min(tokens))
+    return terms.rows(keep)
