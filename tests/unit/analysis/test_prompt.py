@@ -27,13 +27,40 @@ def test_the_next_turn_starts_with_the_bytes_of_the_last(
     assert after.text_bytes == len(after.head) > before.text_bytes
 
 
+def test_what_a_message_holds_beside_text_makes_another_prompt_and_keeps_turns_aligned() -> None:
+    plain = {"role": "user", "content": "good day"}
+    rich = [
+        {**plain, "name": "eve"},
+        {"role": "user", "content": [{"type": "text", "text": "good day"}]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+    ]
+    heads = [prompt.chat({"messages": [turn]}).head for turn in (plain, *rich)]
+
+    assert len(set(heads)) == len(heads)
+    for turn, head in zip((plain, *rich), heads, strict=True):
+        assert prompt.chat({"messages": [turn, *rich, plain]}).head.startswith(head)
+
+
+def test_media_are_counted_over_all_messages() -> None:
+    def user(*kinds: str) -> dict[str, Any]:
+        return {"role": "user", "content": [{"type": kind} for kind in kinds]}
+
+    turns = [user("image_url", "input_audio"), {"role": "user", "content": "x"}, user("image_url")]
+
+    assert prompt.chat({"messages": turns}).media == (("audio", 1), ("image", 2))
+
+
 def test_tools_come_before_system_text_and_that_before_messages() -> None:
-    body = {"messages": [{"role": "user", "content": "hi"}], "system": "be brief", "tools": [TOOL]}
+    body = {
+        "messages": [{"role": "user", "content": "good day"}],
+        "system": "be brief",
+        "tools": [TOOL],
+    }
 
     head = prompt.anthropic(body).head
 
     assert head.startswith(b'[{"type":"function"')
-    assert head.index(b"look_up") < head.index(b"be brief") < head.index(b'"hi"')
+    assert head.index(b"look_up") < head.index(b"be brief") < head.index(b"good day")
 
 
 def test_a_responses_text_means_one_user_message() -> None:
@@ -71,10 +98,10 @@ def test_lists_of_token_ids_are_several_prompts() -> None:
 
 def test_embeddings_take_objects_and_messages_too() -> None:
     objects = prompt.embedding({"input": [{"text": "a", "image": "data:"}, {"text": "b"}]})
-    conversation = prompt.embedding({"messages": [{"role": "user", "content": "hi"}]})
+    conversation = prompt.embedding({"messages": [{"role": "user", "content": "good day"}]})
 
     assert (objects.count, objects.media) == (2, (("image", 1),))
-    assert b'"hi"' in conversation.head
+    assert b"good day" in conversation.head
 
 
 def test_prompt_embeddings_are_left_to_the_engine() -> None:

@@ -9,7 +9,6 @@ def test_four_bytes_are_a_token_until_usage_says_otherwise() -> None:
     ratio = TokenRatio()
 
     assert ratio.tokens_per_byte("m") == PRIOR == 0.25
-    assert ratio.block_tokens("m") == 64
 
 
 @pytest.mark.parametrize("true", [0.1, 0.2, 0.33, 0.9])
@@ -19,7 +18,6 @@ def test_the_ratio_follows_reports(true: float) -> None:
         ratio.learn("m", text_bytes=size, tokens=round(size * true))
 
     assert ratio.tokens_per_byte("m") == pytest.approx(true, rel=0.05)
-    assert ratio.block_tokens("m") == pytest.approx(256 * true, rel=0.05)
 
 
 def test_a_template_s_fixed_tokens_do_not_bias_long_prompts() -> None:

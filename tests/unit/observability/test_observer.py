@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,9 +8,11 @@ from support.observed import NOW, config_of, observer_of, served
 
 from steelyard_router.config import Targets
 from steelyard_router.observability.observer import (
+    BATCH,
     LINGER_S,
     MAX_LINGERING,
     MAX_REASONS,
+    Observer,
     attainment,
 )
 from steelyard_router.observability.outcome import Outcome
@@ -43,6 +46,26 @@ def test_every_request_is_counted_once_in_each_view(finished: list[Outcome]) -> 
     assert sum(series.tally.requests for _, series in observer.series.items()) == len(finished)
     assert sum(book.requests for _, book in observer.workloads()) == len(finished)
     assert observer.overhead.count == sum(outcome.attempts > 0 for outcome in finished)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda observer: observer.series.total().requests,
+        lambda observer: observer.overhead.count,
+        lambda observer: observer.workloads()[0][1].requests,
+        lambda observer: observer.windows.summary(NOW)["chat"]["E2E"]["count"],
+    ],
+)
+@pytest.mark.parametrize("requests", [1, BATCH - 1, BATCH, BATCH + 1])
+def test_every_reader_sees_the_requests_that_have_ended(
+    read: Callable[[Observer], int], requests: int
+) -> None:
+    observer = observer_of("chat")
+    for _ in range(requests):
+        observer.finished(served(), NOW)
+
+    assert read(observer) == requests
 
 
 def test_windows_receive_what_a_stream_measured() -> None:

@@ -104,7 +104,7 @@ def test_a_url_that_cannot_be_used_is_refused_before_anything_changes(url: str) 
     roster, _ = roster_of("a")
 
     with pytest.raises(ConfigError, match="endpoint b"):
-        roster.apply([endpoint("b", url=url)], now=1)
+        roster.apply([endpoint("b").model_copy(update={"url": url})], now=1)
 
     assert [member.id for member in roster] == ["a"]
     assert not roster["a"].draining
@@ -251,7 +251,7 @@ def test_the_scheduler_always_knows_the_limit_in_force(steps: list[tuple[str, st
             case _:
                 roster.refresh(now)
 
-        if step != "tick":
+        if step in {"ok", "bad"}:  # time alone moves limits too; after it, `refresh` has to come
             assert limits.get(name, math.inf) == roster.effective_limit(member, now)
     roster.refresh(now)
     assert all(limits.get(m.id, math.inf) == roster.effective_limit(m, now) for m in roster)

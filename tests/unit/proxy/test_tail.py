@@ -148,6 +148,14 @@ def test_an_error_inside_a_stream_is_seen(
     assert scan.clients_fault is clients
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_last_event_is_read_whole_however_long_it_is(end: bytes) -> None:
+    error = {"error": {"message": "m" * 5000, "type": "InternalServerError", "code": 500}}
+    scan = fed(StreamScan(), sse(*[chunk("x")] * 50, error, b"data: [DONE]", end=end))
+
+    assert scan.error_kind == "InternalServerError"
+
+
 def test_no_error_is_seen_where_the_field_is_null() -> None:
     assert not fed(StreamScan(), sse({**chunk("a"), "error": None})).error
 

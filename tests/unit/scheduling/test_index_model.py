@@ -6,7 +6,7 @@ from math import inf
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
@@ -195,7 +195,12 @@ def check(index: PrefixIndex) -> None:
 
 
 TestIndexModel = IndexModel.TestCase
-TestIndexModel.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+TestIndexModel.settings = settings(
+    max_examples=50,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -230,7 +235,7 @@ def test_a_long_history_of_related_prompts_ends_as_in_the_model(seed: int) -> No
             model.every_prompt_hits_as_in_the_model()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     inserts=st.lists(st.tuples(st.integers(0, SLOTS - 1), prompts), max_size=40),
     budget=st.integers(0, 6000),
@@ -282,7 +287,7 @@ def test_the_byte_budget_takes_what_nobody_has_used_for_longest() -> None:
     assert index.budget_evictions == 4
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     prompts=st.lists(st.lists(st.integers(0, 5), max_size=12), max_size=30),
     capacity=st.integers(1, 20),
