@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-HASH_BYTES = 8
+from steelyard_router.scheduling.request import HASH_BYTES
+
 SYSTEM_PROMPTS = 32
 SYSTEM_SHARE = 1 / 16
 TURN_SHARE = 1 / 16

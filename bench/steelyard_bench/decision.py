@@ -21,11 +21,11 @@ from typing import Final
 import numpy as np
 
 from steelyard_bench import footprint
-from steelyard_bench.conversation import HASH_BYTES, Conversations
+from steelyard_bench.conversation import Conversations
 from steelyard_bench.footprint import Footprint
 from steelyard_router.analysis.block import chain
 from steelyard_router.scheduling.lease import Lease
-from steelyard_router.scheduling.request import RequestView
+from steelyard_router.scheduling.request import HASH_BYTES, RequestView
 from steelyard_router.scheduling.scheduler import Scheduler
 from steelyard_router.scheduling.strategy import AUTO, build
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard_bench.conversation import HASH_BYTES, Conversations
+from steelyard_bench.conversation import Conversations
 from steelyard_router.scheduling.index import PrefixIndex
+from steelyard_router.scheduling.request import HASH_BYTES
 
 KINDS = ("conversations", "chats", "single")
 """Conversations of 32k tokens, chats of 1k tokens, unrelated prompts of one block: the last is the

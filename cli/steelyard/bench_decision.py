@@ -1,5 +1,6 @@
 """`steelyard bench decision`: what choosing an instance costs."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 from rich.table import Table
 
-from steelyard.load import write_json
+from steelyard.load import PLAIN_WIDTH, write_json
 from steelyard_bench.decision import FULL, QUICK, Report, measure
 from steelyard_bench.wire.machine import machine
 
@@ -24,7 +25,8 @@ def command(json_path: Path | None, *, quick: bool) -> None:
     """Time decisions on a full prefix index, and weigh that index. Takes a minute or two."""
     with _progress() as progress:
         report = measure(QUICK if quick else FULL, progress)
-    _show(Console(), report)
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    _show(Console(width=width, highlight=False), report)
     if json_path is not None:
         write_json(json_path, {"quick": quick, "machine": machine()} | asdict(report))
 

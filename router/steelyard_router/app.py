@@ -253,7 +253,7 @@ class Router:
     async def _watch_alerts(self) -> None:
         while True:
             await asyncio.sleep(ALERT_TICK_S)
-            self._report(self._book.evaluate(self._time(), self._windows))
+            self._report(self._book.evaluate(self._time(), self.observer.windows))
 
     async def _watch_file(self, path: Path) -> None:
         watch = ConfigWatch(path, self.config, on_error=self.refuse)

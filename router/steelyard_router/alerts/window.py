@@ -37,8 +37,10 @@ class Windows:
 
         A workload that the policy does not have (any more) is ignored.
         """
-        for ring in self._rings.get((workload, metric), {}).values():
-            ring.record(value, now)
+        rings = self._rings.get((workload, metric))
+        if rings is not None:
+            for ring in rings.values():
+                ring.record(value, now)
 
     def met(self, workload: str, *, ok: bool, now: float) -> None:
         """Whether one request met its SLO."""

@@ -6,6 +6,7 @@ usage report, which makes the next request's token counts and expected output be
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xxhash import xxh3_64_intdigest
 
@@ -26,9 +27,9 @@ _MOST_CHOICES = 1024
 """Engines refuse far smaller `n`; beyond this it must not count, or one request would hide them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Analysis:
-    """What the router knows of a request before it is placed.
+    """What the router knows of a request before it is placed; never changed.
 
     `generates` is False where no decode follows the prefill (embeddings, rerank, score, tokenize,
     and everything passed through). `client_usage` says that a stream of it ends with usage: the
@@ -61,30 +62,31 @@ class Analyzer:
 
     def knows(self, path: str) -> bool:
         """Whether a POST to `path` must be read before it can be placed."""
-        return _bare(path) in ENDPOINTS
+        return _endpoint(path) is not None
 
     def analyze(
         self, path: str, headers: Mapping[str, str], body: bytes, *, tenant: str | None = None
     ) -> Analysis:
         """Read a request; header names are lower-case. BadRequest says what to send instead."""
-        endpoint = ENDPOINTS.get(_bare(path))
+        endpoint = _endpoint(path)
         if endpoint is None:
             return self.passthrough(path, headers, tenant=tenant)
         fields = field.parse(body)
         model = field.text(fields, "model")
         prompt = endpoint.read(fields)
-        tokens = self._tokens(model, prompt)
+        tokens, block_tokens = self._size(model, prompt)
         placed = self._workloads.find(path, headers, model=model, prompt_tokens=tokens)
-        slo, priority = hint.apply(headers, placed.slo, placed.workload.priority, self._hints)
+        workload = placed.workload
+        slo, priority = hint.apply(headers, placed.slo, workload.priority, self._hints)
         streams = endpoint.generates and field.flag(fields, "stream")
         view = RequestView(
-            workload=placed.workload.name,
-            blocks=chain(prompt.head, _seed(fields, model)) if endpoint.prefills else b"",
-            block_tokens=self._block_tokens(model, prompt, tokens),
+            workload=workload.name,
+            blocks=chain(prompt.head, _seed(model, fields)) if endpoint.prefills else b"",
+            block_tokens=block_tokens,
             prompt_tokens=tokens if endpoint.prefills else 1,
-            sequences=prompt.count * min(field.whole(fields, "n", least=1) or 1, _MOST_CHOICES),
+            sequences=prompt.count if fields.get("n") is None else prompt.count * _choices(fields),
             streams=streams,
-            expected_output_tokens=self._output_tokens(endpoint, fields, placed.workload.name),
+            expected_output_tokens=self._output_tokens(endpoint, fields, workload.name),
             slo=slo,
             weights=placed.weights,
             priority=priority,
@@ -93,12 +95,12 @@ class Analyzer:
         )
         return Analysis(
             view=view,
-            workload=placed.workload,
+            workload=workload,
             model=model,
             text_bytes=prompt.text_bytes,
             streams=streams,
             generates=endpoint.generates,
-            client_usage=endpoint.reports_usage or _asks_usage(fields),
+            client_usage=endpoint.reports_usage or (streams and _asks_usage(fields)),
             media=prompt.media,
         )
 
@@ -144,40 +146,49 @@ class Analyzer:
             each = output_tokens / analysis.view.sequences
             self._history.learn(analysis.workload.name, each)
 
-    def _tokens(self, model: str | None, prompt: Prompt) -> int:
-        text_tokens = prompt.text_bytes * self._ratio.tokens_per_byte(model)
-        media_tokens = self._ratio.media_tokens(model, prompt.media) if prompt.media else 0
-        return max(1, round(prompt.token_ids + text_tokens + media_tokens))
-
-    def _block_tokens(self, model: str | None, prompt: Prompt, tokens: int) -> float:
+    def _size(self, model: str | None, prompt: Prompt) -> tuple[int, float]:
+        """Tokens of the whole prompt, at least 1, and of one hashed block of it."""
         if prompt.token_ids:
-            return BLOCK_BYTES / TOKEN_ID_BYTES
+            return prompt.token_ids, BLOCK_BYTES / TOKEN_ID_BYTES
+        ratio = self._ratio.tokens_per_byte(model)
+        tokens = prompt.text_bytes * ratio
         if prompt.media:  # the parts' tokens, spread evenly: their stand-ins are a few bytes long
-            return BLOCK_BYTES * tokens / prompt.text_bytes
-        return self._ratio.block_tokens(model)
+            tokens += self._ratio.media_tokens(model, prompt.media)
+            ratio = tokens / prompt.text_bytes
+        return round(tokens) or 1, BLOCK_BYTES * ratio
 
     def _output_tokens(self, endpoint: Endpoint, fields: field.Body, workload: str) -> float:
         """Per sequence; 1 where nothing is decoded, as if the prefill gave the only token."""
         if not endpoint.generates:
             return 1.0
-        limits = (field.whole(fields, name, least=0) for name in endpoint.output_limits)
-        limit = next((limit for limit in limits if limit is not None), None)
+        limit = None
+        for name in endpoint.output_limits:
+            if fields.get(name) is not None:
+                limit = field.whole(fields, name, least=0)
+                break
         return self._history.expected(workload, limit)
 
 
-def _bare(path: str) -> str:
-    return path.partition("?")[0]
+def _endpoint(path: str) -> Endpoint | None:
+    return ENDPOINTS.get(path) or ENDPOINTS.get(path.partition("?")[0])
 
 
-def _seed(fields: field.Body, model: str | None) -> int:
+def _choices(fields: field.Body) -> int:
+    """Sequences per prompt."""
+    return min(field.whole(fields, "n", least=1) or 1, _MOST_CHOICES)
+
+
+def _seed(model: str | None, fields: field.Body) -> int:
     """Prompts of different models, adapters or salts share no cache, so they share no hash."""
-    salt = field.text(fields, "cache_salt")
+    salt = None if fields.get("cache_salt") is None else field.text(fields, "cache_salt")
+    return _hashed(model, salt)
+
+
+@lru_cache(maxsize=64)
+def _hashed(model: str | None, salt: str | None) -> int:
     return int(xxh3_64_intdigest(f"{model or ''}\0{salt or ''}".encode()))
 
 
 def _asks_usage(fields: field.Body) -> bool:
-    match fields.get("stream_options"):
-        case {"include_usage": True}:
-            return True
-        case _:
-            return False
+    options = fields.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True

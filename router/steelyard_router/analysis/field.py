@@ -49,14 +49,14 @@ def refuse(param: str, expected: str, got: object) -> BadRequest:
 
 def text(body: Body, name: str) -> str | None:
     value = body.get(name)
-    if value is None or isinstance(value, str):
+    if value is None or type(value) is str:
         return value
     raise refuse(name, "a string", value)
 
 
 def flag(body: Body, name: str) -> bool:
     value = body.get(name)
-    if value is None or isinstance(value, bool):
+    if value is None or type(value) is bool:
         return bool(value)
     raise refuse(name, "true or false", value)
 

@@ -17,6 +17,7 @@ TTFT_HEADERS = ("x-slo-ttft-ms", "x-llm-d-slo-ttft-ms")
 TPOT_HEADERS = ("x-slo-tpot-ms", "x-llm-d-slo-tpot-ms")
 PRIORITY_HEADER = "x-steelyard-priority"
 
+_HEADERS = frozenset({*TTFT_HEADERS, *TPOT_HEADERS, PRIORITY_HEADER})
 _MILLISECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 _PRIORITY = re.compile(r"-?[0-9]{1,9}")
 
@@ -25,7 +26,7 @@ def apply(
     headers: Mapping[str, str], slo: SLO, priority: int, hints: ClientHints
 ) -> tuple[SLO, int]:
     """The targets and the priority that hold for a request. BadRequest for a malformed hint."""
-    if hints is ClientHints.IGNORE:
+    if _HEADERS.isdisjoint(headers) or hints is ClientHints.IGNORE:
         return slo, priority
     trusted = hints is ClientHints.TRUSTED
     ttft_s, tpot_s = _seconds(headers, TTFT_HEADERS), _seconds(headers, TPOT_HEADERS)

@@ -38,6 +38,11 @@ def condense(items: list[Any], param: str) -> tuple[list[Any], Media]:
     return condensed, tuple(sorted(found.items()))
 
 
+def counted(media: Media, more: Media) -> Media:
+    """The parts of both."""
+    return tuple(sorted((Counter(dict(media)) + Counter(dict(more))).items()))
+
+
 def _condense(items: list[Any], param: str, found: Counter[str], *, levels: int) -> list[Any]:
     """`levels`: message > its parts > the parts of a tool's result; nothing known nests deeper."""
     result = items

@@ -1,9 +1,10 @@
 """The prompt of a request, as the bytes that are hashed: one reader per shape of API.
 
 Chain order: model (or adapter) and cache_salt seed the chain (analyzer.py), then tools, then system
-text, then messages, as chat templates place them. Messages go in as compact JSON without the
-closing bracket, so a conversation's next turn starts with exactly the bytes of this one. The body
-itself is never rewritten.
+text, then messages, as chat templates place them. The pieces of a conversation are joined by a byte
+that no text holds: the role and the text of a plain message, anything richer as compact JSON. How a
+message goes in depends on nothing but itself, so a conversation's next turn starts with exactly the
+bytes of this one. The body itself is never rewritten.
 """
 
 from array import array
@@ -12,15 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard_router.analysis.field import Body, canonical, items, missing, refuse
-from steelyard_router.analysis.media import Media, condense
+from steelyard_router.analysis.media import Media, condense, counted
 from steelyard_router.errors import BadRequest
 
 TOKEN_ID_BYTES = array("I").itemsize
+SEPARATOR = b"\xff"
+"""Never part of UTF-8."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prompt:
-    """What a request asks to have prefilled.
+    """What a request asks to have prefilled; never changed.
 
     `head` is the first sequence's text, or its token ids as an array of unsigned ints. `text_bytes`
     and `token_ids` sum over all `count` prompts; one of the two is 0. Media parts are in neither.
@@ -39,14 +42,20 @@ Reader = Callable[[Body], Prompt]
 def chat(body: Body, *, turns: str = "messages", before: tuple[str, ...] = ("tools",)) -> Prompt:
     """A conversation: the list `turns`, after the fields `before` in the order of the chain."""
     listed = items(body, turns)
+    pieces = [canonical(body[name], name) for name in before if body.get(name)]
+    media: Media = ()
     for position, turn in enumerate(listed):
         if type(turn) is not dict:
             raise refuse(f"{turns}[{position}]", "an object", turn)
-    condensed, media = condense(listed, turns)
-    parts = [canonical(body[name], name) for name in before if body.get(name)]
-    parts.append(canonical(condensed, turns)[:-1])
-    head = b"".join(parts)
-    return Prompt(head, text_bytes=len(head), media=media)
+        role, content = turn.get("role"), turn.get("content")
+        if type(content) is str and type(role) is str and len(turn) == 2:
+            pieces += role.encode(), content.encode()
+        else:
+            [condensed], found = condense([turn], turns)
+            pieces.append(canonical(condensed, turns))
+            media = counted(media, found) if found else media
+    head = SEPARATOR.join(pieces)
+    return Prompt(head, len(head), media=media)
 
 
 def anthropic(body: Body) -> Prompt:

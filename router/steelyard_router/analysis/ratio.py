@@ -9,7 +9,6 @@ known, so one absurd report moves little while a true change is followed within 
 
 from dataclasses import dataclass, field
 
-from steelyard_router.analysis.block import BLOCK_BYTES
 from steelyard_router.analysis.media import Media
 
 PRIOR = 0.25
@@ -31,10 +30,8 @@ class _Learned:
     bytes: float = 1.0
     reports: int = 0
     media: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def ratio(self) -> float:
-        return min(max(self.tokens / self.bytes, LOWEST), HIGHEST)
+    ratio: float = PRIOR
+    """tokens / bytes within its bounds: kept, as it is read more often than it changes."""
 
 
 class TokenRatio:
@@ -46,10 +43,6 @@ class TokenRatio:
 
     def tokens_per_byte(self, model: str | None) -> float:
         return self._models.get(model, self._unknown).ratio
-
-    def block_tokens(self, model: str | None) -> float:
-        """Tokens that one hashed block of text stands for."""
-        return BLOCK_BYTES * self.tokens_per_byte(model)
 
     def media_tokens(self, model: str | None, media: Media) -> float:
         """Tokens that all parts of `media` stand for together."""
@@ -77,10 +70,12 @@ def _learn_text(learned: _Learned, text_bytes: int, tokens: int) -> None:
     size = min(text_bytes, _SAMPLE_BYTES)
     if learned.reports == 0:  # the prior counts like one report of this size
         learned.tokens, learned.bytes = known * size, float(size)
-    learned.reports += 1
-    share = 1 / min(learned.reports + 1, _MEMORY)
+    if learned.reports < _MEMORY - 1:
+        learned.reports += 1
+    share = 1 / (learned.reports + 1)
     learned.tokens += (ratio * size - learned.tokens) * share
     learned.bytes += (size - learned.bytes) * share
+    learned.ratio = min(max(learned.tokens / learned.bytes, LOWEST), HIGHEST)
 
 
 def _learn_media(learned: _Learned, text_bytes: int, tokens: int, kind: str, parts: int) -> None:

@@ -4,6 +4,10 @@ Counting costs a few microseconds: plain integers here, a few windowed histogram
 and no metric object before somebody scrapes. Names that requests bring never become labels: a
 workload counts under its own name while it is configured and for LINGER_S after, so that a last
 scrape sees its end; everything else counts as OTHER.
+
+A request that ends is only noted. What is noted is counted in one go, when it makes a batch or
+before anybody reads: a loop over many runs in warm caches and takes half the time of as many single
+calls. So readers come through the observer, to the windows too, and miss no request.
 """
 
 from collections.abc import Collection
@@ -30,6 +34,8 @@ LINGER_S = 300.0
 """How long a removed workload stays in the export."""
 MAX_LINGERING = 32
 MAX_REASONS = 16
+BATCH = 64
+"""Requests that are noted before they are counted: a quarter of a millisecond's work."""
 
 
 @dataclass(slots=True)
@@ -55,27 +61,41 @@ class Observer:
 
     def __init__(self, config: RouterConfig, windows: Windows, now: float) -> None:
         self.started = now
-        self.windows = windows
         self.decisions = DecisionLog(config.debug.decisions)
-        self.series = SeriesTable()
-        self.overhead = Buckets(OVERHEAD_BOUNDS_S)
+        self._windows = windows
+        self._series = SeriesTable()
+        self._overhead = Buckets(OVERHEAD_BOUNDS_S)
+        self._noted: list[tuple[Outcome, float]] = []
         self.retries: dict[str, int] = {}
         self.reloads = {"ok": 0, "error": 0}
         self._books: dict[str, WorkloadBook] = {}
         self._configure(config, now)
 
     def finished(self, outcome: Outcome, now: float) -> None:
-        """Count a request that has ended, however it did. Call it exactly once for each."""
-        name = outcome.workload
-        book = self._books.get(name)
-        if book is None:
-            name, book = OTHER, self._books[OTHER]
-        book.add(outcome)
-        self.series.get(name, outcome.instance).add(outcome)
-        if outcome.attempts:
-            self.overhead.add(outcome.overhead_s)
-        if book.removed_at is None:
-            self._feed(outcome, book.targets, now)
+        """Count a request that has ended, however it did. Call it exactly once for each, and leave
+        the outcome alone after.
+        """
+        self._noted.append((outcome, now))
+        if len(self._noted) >= BATCH:
+            self._count()
+
+    @property
+    def windows(self) -> Windows:
+        """What alerts judge and /status shows."""
+        self._count()
+        return self._windows
+
+    @property
+    def series(self) -> SeriesTable:
+        """What is counted by workload and instance."""
+        self._count()
+        return self._series
+
+    @property
+    def overhead(self) -> Buckets:
+        """The router's own share of the time to the first upstream byte."""
+        self._count()
+        return self._overhead
 
     def retried(self, reason: str) -> None:
         """Count one retry; beyond MAX_REASONS different reasons, the reason is OTHER."""
@@ -98,8 +118,9 @@ class Observer:
     def update(self, config: RouterConfig, now: float) -> None:
         """Follow a configuration that has been swapped in, the windows with it."""
         self.reloads["ok"] += 1
+        self._count()  # under the targets that held so far
         self.decisions.resize(config.debug.decisions)
-        self.windows.replace(config.policy)
+        self._windows.replace(config.policy)
         self._configure(config, now)
 
     def reload_failed(self) -> None:
@@ -112,10 +133,11 @@ class Observer:
         for name, book in list(self._books.items()):
             if book.removed_at is not None and now - book.removed_at > LINGER_S:
                 del self._books[name]
-                self.series.drop_workload(name)
+                self._series.drop_workload(name)
 
     def workloads(self) -> list[tuple[str, WorkloadBook]]:
         """Configured ones in their order, then those removed of late; OTHER only if it has any."""
+        self._count()
         books = [
             (name, book) for name, book in self._books.items() if name != OTHER or book.requests
         ]
@@ -133,12 +155,27 @@ class Observer:
                 book.removed_at = inf if name == OTHER else now
         newest = sorted(before.items(), key=lambda item: item[1].removed_at or 0.0)
         for name, _ in newest[:-MAX_LINGERING]:
-            self.series.drop_workload(name)
+            self._series.drop_workload(name)
         self._books.update(newest[-MAX_LINGERING:])
+
+    def _count(self) -> None:
+        """Count what is noted."""
+        noted, self._noted = self._noted, []
+        for outcome, now in noted:
+            name = outcome.workload
+            book = self._books.get(name)
+            if book is None:
+                name, book = OTHER, self._books[OTHER]
+            book.add(outcome)
+            self._series.get(name, outcome.instance).add(outcome)
+            if outcome.attempts:
+                self._overhead.add(outcome.overhead_s)
+            if book.removed_at is None:
+                self._feed(outcome, book.targets, now)
 
     def _feed(self, outcome: Outcome, targets: Targets, now: float) -> None:
         """Give the windows that alerts and /status read what this request measured."""
-        name, record = outcome.workload, self.windows.record
+        name, record = outcome.workload, self._windows.record
         if outcome.score is not None:
             record(name, "Score", outcome.score, now)
         if outcome.ttft_s is not None:
@@ -149,7 +186,7 @@ class Observer:
             record(name, "E2E", outcome.e2e_s, now)
         attained = attainment(outcome, targets)
         if attained is not None:
-            self.windows.met(name, ok=attained, now=now)
+            self._windows.met(name, ok=attained, now=now)
 
 
 def attainment(outcome: Outcome, targets: Targets) -> bool | None:

@@ -78,7 +78,8 @@ class Admission:
     def try_enter(self, workload: config.Workload) -> Ticket | None:
         """A ticket at once, or None when the request would have to wait."""
         line = self._line(workload)
-        if self.running >= self._limits.concurrent or not line.has_room:
+        most = workload.max_concurrent
+        if self.running >= self._limits.concurrent or (most is not None and line.running >= most):
             return None
         return self._take(line)
 
@@ -185,8 +186,10 @@ class Admission:
         self.running -= 1
         line.running -= 1
         self._released_at.append(self._clock())
-        self._admit()
-        self.room_made()
+        if self.waiting:
+            self._admit()
+        if self._room:
+            self.room_made()
 
     def _admit(self) -> None:
         """Let in everyone who can go."""

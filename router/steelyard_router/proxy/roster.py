@@ -152,7 +152,8 @@ class Roster:
     def succeeded(self, member: Member, *, begun: float, now: float) -> None:
         """A request that was dispatched at `begun` got its answer (a 4xx is one)."""
         member.breaker.succeeded(now, begun=begun)
-        self._settle(member, now)
+        if member.limit != math.inf:  # an answer can only raise a limit
+            self._settle(member, now)
 
     def failed(self, member: Member, *, begun: float, now: float) -> None:
         """A request that was dispatched at `begun` failed, by the instance's doing."""

@@ -2,17 +2,22 @@
 
 No chunk is parsed. A stream's events are counted by their separators, and of every body only the
 end is kept: usage, errors inside a stream and the mark of a proper end all stand there. `finish`
-reads them once, after the last byte. All scans have one interface, so the byte path asks no
-questions; `scan_for` picks one by the response's head.
+reads them once, after the last byte, from the last few events or the parsed document: searching
+kilobytes for words costs more than anything else here. All scans have one interface, so the byte
+path asks no questions; `scan_for` picks one by the response's head.
 """
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import orjson
 
 STREAM_TAIL_BYTES = 8 * 1024
+FINAL_BYTES = 1024
+"""What is looked for stands in the events that reach into the last bytes of a stream."""
 JSON_WHOLE_BYTES = 64 * 1024
 """A JSON body up to this size is parsed; of a longer one, this much of its end is searched."""
 EVENT_HEAD_BYTES = 256
@@ -25,17 +30,21 @@ PREAMBLE = re.compile(
 )
 """Comments, and the events of the Responses API that come before the first token."""
 END_MARKS = (b"data: [DONE]", b"data:[DONE]")
+END_BYTES = 64
+"""The end mark and the white space after it take no more."""
 FINAL_EVENT = re.compile(
     rb'^data: ?\{[^{]*"type": ?"response\.(?:completed|incomplete|failed)"', re.MULTILINE
 )
 ERROR_EVENT = re.compile(rb'^data: ?(\{.*"(?:error|response\.failed)".*)$', re.MULTILINE)
 ABORT = re.compile(rb'"finish_reason"\s*:\s*"abort"')
 USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
+LF_ENDS, CRLF_ENDS = re.compile(rb"\n\n"), re.compile(rb"\r\n\r\n")
+"""Ends of events. Counting them by pattern takes a fifth of the time of `bytes.count`."""
 BRACE = re.compile(rb"[{}]")
 CLIENT_KINDS = frozenset({"BadRequestError", "invalid_request_error"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Usage:
     """Tokens as the engine counted them; None where it did not say."""
 
@@ -109,11 +118,12 @@ class Scan(ABC):
 class StreamScan(Scan):
     """Server-sent events, with LF or CRLF line ends."""
 
-    __slots__ = ("_carry", "_chunks", "_head", "_held", "_separator")
+    __slots__ = ("_carry", "_chunks", "_head", "_held", "_separator", "_separators")
 
     def __init__(self) -> None:
         super().__init__()
         self._separator = b"\n\n"
+        self._separators = LF_ENDS.findall
         self._carry = b""
         """Last bytes seen, where they may be the begin of a separator."""
         self._head = b""
@@ -129,13 +139,14 @@ class StreamScan(Scan):
         data = self._carry + chunk if self._carry else chunk
         if not self.first_token:
             self._look_for_token(data, chunk)
+        self.output_events += len(self._separators(data))
         separator = self._separator
-        self.output_events += data.count(separator)
         self._carry = b"" if data.endswith(separator) else data[1 - len(separator) :]
 
     def _look_for_token(self, data: bytes, chunk: bytes) -> None:
-        if b"\r\n" in data:
+        if b"\r" in data and b"\r\n" in data:  # one byte is found many times as fast as two
             self._separator = b"\r\n\r\n"
+            self._separators = CRLF_ENDS.findall
         size = len(self._separator)
         head = self._head + chunk
         while (end := head.find(self._separator)) >= 0 or len(head) >= EVENT_HEAD_BYTES:
@@ -156,18 +167,20 @@ class StreamScan(Scan):
         self._held = len(tail)
 
     def _conclude(self) -> None:
-        self._trim()
-        tail = self._chunks[0]
+        tail = b"".join(self._chunks)[-STREAM_TAIL_BYTES:]
+        self._chunks = []
+        if len(tail) > FINAL_BYTES:
+            begin = tail.rfind(self._separator, 0, len(tail) - FINAL_BYTES)
+            tail = tail[max(begin, 0) :].lstrip()
         self.usage = _last_usage(tail)
-        self.aborted = ABORT.search(tail) is not None
+        self.aborted = b'"abort"' in tail and ABORT.search(tail) is not None
         if b'"error"' in tail or b"response.failed" in tail:
             for line in ERROR_EVENT.findall(tail):
                 self._take_error(_parsed(line))
-        marked = tail.rstrip().endswith(END_MARKS)
+        marked = tail[-END_BYTES:].rstrip().endswith(END_MARKS)
         self.done = marked or _has_final_event(tail)
         if marked and tail.endswith(self._separator):
             self.output_events -= 1
-        self._chunks = []
 
 
 class JsonScan(Scan):
@@ -195,18 +208,20 @@ class JsonScan(Scan):
         self._held = len(self._chunks[0])
 
     def _conclude(self) -> None:
-        self._trim()
+        if len(self._chunks) != 1 or self._held > JSON_WHOLE_BYTES:
+            self._trim()
         tail, self._chunks = self._chunks[0], []
-        self.aborted = ABORT.search(tail) is not None
         if not self._whole:
             self.usage = _last_usage(tail)
+            self.aborted = ABORT.search(tail) is not None
             self.done = tail.rstrip().endswith((b"}", b"]"))
             return
         payload = _parsed(tail)
         self.done = payload is not None
-        self._take_error(payload)
         if isinstance(payload, dict):
             self.usage = _usage(payload.get("usage"))
+            self.aborted = _is_aborted(payload.get("choices"))
+            self._take_error(payload)
 
 
 class BlindScan(Scan):
@@ -221,8 +236,21 @@ class BlindScan(Scan):
         self.done = True
 
 
+USUAL_SCANS: Mapping[str, Callable[[], Scan]] = MappingProxyType(
+    {
+        "": BlindScan,
+        "application/json": JsonScan,
+        "text/event-stream": StreamScan,
+        "text/event-stream; charset=utf-8": StreamScan,
+    }
+)
+"""What nearly all engines send: these need no reading."""
+
+
 def scan_for(content_type: str, content_encoding: str = "") -> Scan:
     """The scan for a response with these headers (values as they came; absent: "")."""
+    if not content_encoding and (usual := USUAL_SCANS.get(content_type)) is not None:
+        return usual()
     if content_encoding.strip().lower() not in {"", "identity"}:
         return BlindScan()
     media_type = content_type.partition(";")[0].strip().lower()
@@ -239,6 +267,14 @@ def _parsed(document: bytes) -> object:
         return orjson.loads(document)
     except orjson.JSONDecodeError:
         return None
+
+
+def _is_aborted(choices: object) -> bool:
+    if isinstance(choices, list):
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("finish_reason") == "abort":
+                return True
+    return False
 
 
 def _error_in(payload: object) -> dict[str, object] | None:
@@ -267,7 +303,12 @@ def _has_final_event(tail: bytes) -> bool:
 
 def _usage_at(tail: bytes) -> int:
     """Where the object of the last "usage" begins; the end of the tail when there is none."""
-    last = len(tail)
+    begin = tail.rfind(b'"usage"')
+    if begin < 0:
+        return len(tail)
+    if (match := USAGE.match(tail, begin)) is not None:
+        return match.end()
+    last = len(tail)  # null in the last event: an earlier one may have told
     for match in USAGE.finditer(tail):
         last = match.end()
     return last
@@ -276,6 +317,8 @@ def _usage_at(tail: bytes) -> int:
 def _last_usage(tail: bytes) -> Usage | None:
     """Usage without parsing what is around it. Text cannot forge it: quotes in text are escaped."""
     begin, depth = _usage_at(tail), 0
+    if begin == len(tail):
+        return None
     for brace in BRACE.finditer(tail, begin):
         depth += 1 if brace.group() == b"{" else -1
         if depth == 0:
@@ -296,6 +339,4 @@ def _usage(told: object) -> Usage | None:
 
 
 def _count(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    return None
+    return value if type(value) is int and value >= 0 else None
