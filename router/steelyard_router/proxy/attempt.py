@@ -149,7 +149,7 @@ class Attempt:
     # -- the response, as it comes ---------------------------------------------------------------
 
     def on_head(self, head: ResponseHead) -> None:
-        self._touch()
+        self._member.last_byte_at = self.last_byte_s = self._time()
         self._head = head
         if head.status >= 500 and self._context.may_retry(Cause.STATUS):
             self._give_up(Ending(Cause.STATUS, f"it answered {head.status}"))
@@ -160,9 +160,9 @@ class Attempt:
             noted.get(b"content-encoding", b"").decode("latin-1"),
         )
 
-    def on_body(self, parts: list[bytes]) -> None:
-        now = self._touch()
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
+    def on_body(self, data: bytes) -> None:
+        now = self._time()
+        self._member.last_byte_at = self.last_byte_s = now
         if not self.begun:
             if data.startswith(ERROR_EVENT) and self._context.may_retry(Cause.STATUS):
                 self._give_up(Ending(Cause.STATUS, "its stream began with an error"))
@@ -171,7 +171,7 @@ class Attempt:
         scan = self.scan
         assert scan is not None
         scan.feed(data)
-        self._client.send([data])
+        self._client.send(data)
         if scan.first_token:
             self.last_token_s = now
             if self.first_token_s is None:
@@ -184,7 +184,7 @@ class Attempt:
                 self._lease.progress(scan.output_events)
 
     def on_end(self) -> None:
-        self._touch()
+        self._member.last_byte_at = self._time()
         if not self.begun:
             self._begin()
         self._client.finish()
@@ -223,12 +223,6 @@ class Attempt:
 
     # -- endings ----------------------------------------------------------------------------------
 
-    def _touch(self) -> float:
-        now = self._time()
-        self._member.last_byte_at = now
-        self.last_byte_s = now
-        return now
-
     def _begin(self) -> None:
         """The first byte for the client: from here on there is no way back."""
         head = self._head
@@ -265,7 +259,7 @@ class Attempt:
                 "param": None,
                 "code": "stream_broken",
             }
-            self._client.send([b"data: " + orjson.dumps({"error": error}) + b"\n\n"])
+            self._client.send(b"data: " + orjson.dumps({"error": error}) + b"\n\n")
         self._client.break_off()
         self._give_up(Ending(cause, reason, started=True))
 

@@ -58,6 +58,8 @@ class ClientConnection(asyncio.Protocol):
 
     def __init__(self, front: Front, loop: asyncio.AbstractEventLoop) -> None:
         self._front = front
+        # as they are now: a reload holds for connections that are opened after it
+        self._limits, self._timeouts = front.limits, front.timeouts
         self._loop = loop
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[tuple[RequestHead, bytes]] = deque()
@@ -80,7 +82,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._front.opened(self)
-        self.deadline_s = self._front.time() + self._front.timeouts.client_head_s
+        self.deadline_s = self._front.time() + self._timeouts.client_head_s
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -92,7 +94,7 @@ class ClientConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         return (
-            False  # a client that closes its half has left: close ours, which cancels the request
+            False  # a client that closes its half has left: ours closes, the request is cancelled
         )
 
     def pause_writing(self) -> None:
@@ -113,7 +115,7 @@ class ClientConnection(asyncio.Protocol):
         if self._fault is not None:
             self._refuse_when_idle()
         elif self._task is None and self._began_s is not None:
-            timeouts = self._front.timeouts
+            timeouts = self._timeouts
             pause_end_s = now + timeouts.client_head_s
             if not self._head_done:
                 pause_end_s = self._began_s + timeouts.client_head_s
@@ -153,7 +155,7 @@ class ClientConnection(asyncio.Protocol):
             self._expects = value.lower() == b"100-continue"
 
     def on_headers_complete(self) -> None:
-        head, parser, limits = self._head, self._parser, self._front.limits
+        head, parser, limits = self._head, self._parser, self._limits
         head.method = parser.get_method()
         head.version = parser.get_http_version()
         head.keep_alive = parser.should_keep_alive()
@@ -202,7 +204,7 @@ class ClientConnection(asyncio.Protocol):
         self._began_s = None
 
     def _check_size(self) -> None:
-        limits = self._front.limits
+        limits = self._limits
         if self._fault is not None:
             return
         if not self._head_done:
@@ -216,9 +218,7 @@ class ClientConnection(asyncio.Protocol):
             self._fault = self._body_too_large(limits.body_bytes)
 
     def _head_too_large(self) -> ClientError:
-        return HeadTooLarge(
-            f"the request head is over {self._front.limits.head_bytes} bytes; shorten it"
-        )
+        return HeadTooLarge(f"the request head is over {self._limits.head_bytes} bytes; shorten it")
 
     @staticmethod
     def _body_too_large(limit: int) -> ClientError:
@@ -260,7 +260,7 @@ class ClientConnection(asyncio.Protocol):
             self._refuse_when_idle()
         elif not self.keep_alive:
             self._transport.close()
-            self.deadline_s = self._front.time() + self._front.timeouts.client_write_s
+            self.deadline_s = self._front.time() + self._timeouts.client_write_s
         elif self._waiting:
             self._begin(*self._waiting.popleft())
         else:
@@ -268,7 +268,7 @@ class ClientConnection(asyncio.Protocol):
                 self._reading_paused = False
                 self._transport.resume_reading()
             if self._began_s is None:
-                self.deadline_s = self._front.time() + self._front.timeouts.client_idle_s
+                self.deadline_s = self._front.time() + self._timeouts.client_idle_s
 
     def _refuse_when_idle(self) -> None:
         """Answers the fault, unless a request that came before it is still being served."""
@@ -308,19 +308,17 @@ class ClientConnection(asyncio.Protocol):
         self._chunked = chunked
         self._keep_alive = self._keep_alive and not close
 
-    def send(self, parts: list[bytes]) -> None:
+    def send(self, data: bytes) -> None:
         """Writes body bytes, framed as the head said."""
         if self._lost:
             return
-        self.started = True
         if self._chunked:
-            size = sum(map(len, parts))
-            parts = [self._pending_head, b"%x\r\n" % size, *parts, b"\r\n"]
+            data = b"%x\r\n%b\r\n" % (len(data), data)
+        if self._pending_head:
+            data = self._pending_head + data
             self._pending_head = b""
-        elif self._pending_head:
-            parts = [self._pending_head, *parts]
-            self._pending_head = b""
-        self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+        self.started = True
+        self._transport.write(data)
 
     def finish(self) -> None:
         """Ends the current response."""

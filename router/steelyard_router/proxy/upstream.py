@@ -22,7 +22,7 @@ class Sink(Protocol):
     """Receives one response."""
 
     def on_head(self, head: ResponseHead) -> None: ...
-    def on_body(self, parts: list[bytes]) -> None: ...
+    def on_body(self, data: bytes) -> None: ...
     def on_end(self) -> None: ...
     def on_broken(self, reason: str) -> None: ...
 
@@ -31,7 +31,10 @@ class UpstreamConnection(asyncio.Protocol):
     """One keep-alive connection."""
 
     _head: ResponseHead | None
+    _fresh_head: ResponseHead | None
+    """The head until the sink has heard of it."""
     _headers: list[Header]
+    _parts: list[bytes]
     _complete: bool
 
     def __init__(self) -> None:
@@ -87,19 +90,26 @@ class UpstreamConnection(asyncio.Protocol):
         if self._sink is None:
             self._transport.abort()  # an answer that nobody asked for
             return
-        if self._head is None:
-            self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._broken(f"it does not speak HTTP/1.1 ({type(error).__name__})")
             return
-        if self._head is None and self._head_bytes > MAX_HEAD_BYTES:
-            self._fault = "its response head is too large"
+        if self._head is None:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._fault = "its response head is too large"
         if self._fault:
             self._broken(self._fault)
             return
-        self._deliver()
+        if self._fresh_head is not None:
+            head, self._fresh_head = self._fresh_head, None
+            self._sink.on_head(head)
+        if self._parts and self._sink is not None:
+            parts, self._parts = self._parts, []
+            self._sink.on_body(parts[0] if len(parts) == 1 else b"".join(parts))
+        if self._complete and self._sink is not None:
+            self._end(reusable=self._reusable and not self._surplus)
 
     def eof_received(self) -> bool:
         return False
@@ -136,7 +146,7 @@ class UpstreamConnection(asyncio.Protocol):
         head = ResponseHead(status, self._headers)
         self._framed = b"content-length" in head.noted or b"transfer-encoding" in head.noted
         self._head = head
-        self._fresh_head = True
+        self._fresh_head = head
         # a HEAD answer's parser still waits for the body its length announces
         self._reusable = self._method != b"HEAD" and self._parser.should_keep_alive()
         if self._method == b"HEAD" or status in BODILESS:
@@ -161,24 +171,13 @@ class UpstreamConnection(asyncio.Protocol):
         self._head = None
         self._head_bytes = 0
         self._fault = ""
-        self._fresh_head = False
+        self._fresh_head = None
         self._framed = True
         self._reusable = False
         self._surplus = False
         """Whether bytes came after the end of the response: somebody is out of step."""
-        self._parts: list[bytes] = []
+        self._parts = []
         self._complete = False
-
-    def _deliver(self) -> None:
-        if self._fresh_head and self._sink is not None:
-            self._fresh_head = False
-            assert self._head is not None
-            self._sink.on_head(self._head)
-        if self._parts and self._sink is not None:
-            parts, self._parts = self._parts, []
-            self._sink.on_body(parts)
-        if self._complete and self._sink is not None:
-            self._end(reusable=self._reusable and not self._surplus)
 
     def _end(self, *, reusable: bool) -> None:
         sink, self._sink = self._sink, None
