@@ -3,13 +3,14 @@
 import asyncio
 import math
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from support.patience import until
 
 from steelyard_router import config
 from steelyard_router.config import Endpoint, EngineType
@@ -72,12 +73,6 @@ async def probing(
         yield roster, prober, limits
     finally:
         await prober.close()
-
-
-async def until(condition: Callable[[], object], timeout_s: float = 5) -> None:
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def test_a_probe_finds_an_engine_healthy_and_learns_its_models() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from support.patience import until
 from support.routing import config_for, running
 from support.scripted import STREAM_HEAD, Received, ScriptedEngine, chunk, engines, event
 
@@ -20,14 +21,6 @@ def _policy(strategy: str) -> dict[str, Any]:
     return {"workloads": [{"name": "w", "default": True, "routing": {"strategy": strategy}}]}
 
 
-async def _until(condition: Any) -> None:
-    for _ in range(400):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not happen in time")
-
-
 async def test_an_edit_of_the_file_is_in_force_without_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "router.yaml"
     async with engines(2) as (one, two):
@@ -36,7 +29,7 @@ async def test_an_edit_of_the_file_is_in_force_without_a_restart(tmp_path: Path)
         router = Router(load_config(path), time=loop.time, rng=random.Random(1))
         async with router.serving(path) as (port, _), aiohttp.ClientSession() as client:
             path.write_text(config_for([two], policy=_policy("LeastRequest")).model_dump_json())
-            await _until(lambda: router.runtime.roster.get("e1") is not None)
+            await until(lambda: router.runtime.roster.get("e1") is not None)
             async with client.get(f"http://127.0.0.1:{port}/x") as response:
                 assert response.headers["x-steelyard-instance"] == "e1"
             assert router.runtime.active.strategies["w"].name == "LeastRequest"
@@ -51,7 +44,7 @@ async def test_a_broken_file_leaves_the_last_good_configuration_in_force(tmp_pat
         revision = router.config.revision
         async with router.serving(path) as (port, _), aiohttp.ClientSession() as client:
             path.write_text("service:\n  endpoints:\n  - id: e0\n    url: ftp://nowhere\n")
-            await _until(lambda: router.snapshot(loop.time()).config_error is not None)
+            await until(lambda: router.snapshot(loop.time()).config_error is not None)
 
             snapshot = router.snapshot(loop.time())
             assert snapshot.ready
@@ -123,7 +116,7 @@ async def test_a_removed_endpoint_finishes_its_streams_and_leaves_nothing_behind
 
     async with engines(2, behave=behave) as pair, running(config_for(pair)) as proxy:
         streams = [asyncio.ensure_future(proxy.chat("y" * 5000, stream=True)) for _ in range(6)]
-        await _until(lambda: sum(len(engine.requests) for engine in pair) == 6)
+        await until(lambda: sum(len(engine.requests) for engine in pair) == 6)
         proxy.router.reload(config_for(pair[:1]))
         states = {view["id"]: view["state"] for view in (await proxy.status())["instances"]}
         assert states["e1"] == "draining"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from support.patience import until
 
 from steelyard.up import STEELYARD
 from steelyard_operator.errors import LocalError, ManifestError
@@ -42,12 +43,6 @@ spec:
   targetRefs: [{{name: {target}}}]
   workloads: [{{name: all, default: true, priority: {priority}}}]
 """
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.02)
 
 
 def alive(pid: int) -> bool:
