@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q
 
-.PHONY: demo test check fuzz bench peers clean help
+.PHONY: demo test check fuzz bench peers e2e-engine clean help
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -21,6 +21,7 @@ check: $(VENV)/dev.stamp  ## lint, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	MYPYPATH=e2e/engine $(BIN)/mypy e2e/engine --exclude 'model\.py'
 	$(BIN)/lint-imports
 
 fuzz: $(VENV)/dev.stamp  ## a million broken messages against each side of the byte path (about 6 minutes)
@@ -35,6 +36,10 @@ build/peers/.stamp:
 	$(PYTHON) -m venv build/peers
 	PIP_DISABLE_PIP_VERSION_CHECK=1 build/peers/bin/pip install -q sglang-router==0.3.2 vllm-router==0.1.17
 	touch $@
+
+e2e-engine: $(VENV)/dev.stamp peers  ## real engines (vLLM for CPUs), beside two other routers (4 minutes to install once, 7 to run)
+	$(BIN)/python e2e/engine/install.py build/engine
+	$(BIN)/pytest -c e2e/engine/pytest.ini e2e/engine
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

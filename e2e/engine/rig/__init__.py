@@ -1,0 +1,1 @@
+"""What the tests here stand on: real engines under `steelyard up`, clients, peers."""
