@@ -96,6 +96,28 @@ async def test_a_hung_engine_is_shut_out_within_three_tries() -> None:
             assert {view["id"]: view["breaker"] for view in views}["e0"] == "open"
 
 
+async def test_a_stream_of_an_engine_that_has_died_silently_ends_before_its_own_timeout() -> None:
+    """Open connections, no bytes, failing probes: what a real engine may leave on SIGTERM."""
+
+    async def stall(_: ScriptedEngine, __: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + chunk(event("x")))
+        await asyncio.sleep(60)
+
+    async with engines(1, behave=stall) as fleet:
+        health = {"interval_s": 0.05, "failures": 2}
+        timeouts = {"first_byte_s": 0.3, "between_bytes_s": 30}
+        async with running(config_for(fleet, timeouts=timeouts, health=health)) as proxy:
+            stream = asyncio.ensure_future(proxy.chat(stream=True))
+            await asyncio.sleep(0.2)
+            fleet[0].healthy = False
+            started = time.monotonic()
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await stream
+
+            assert time.monotonic() - started < 5
+            await proxy.settled()
+
+
 async def test_an_engine_that_recovers_is_let_in_again_slowly() -> None:
     async with engines(2) as (sick, good):
         await sick.kill()

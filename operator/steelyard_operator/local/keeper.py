@@ -89,7 +89,9 @@ class Keeper:
                 self.http, probe, alive=lambda: child.alive, timeout_s=launch.timeout_s
             ):
                 self._enter(State.READY)
-            return f"ended ({_ending(await child.wait())})"
+            code = await child.wait()
+            self._enter(State.WAITING)  # at once: what is left of its group may take seconds to end
+            return f"ended ({_ending(code)})"
         except TimeoutError:
             return f"did not answer {launch.health_path} within {launch.timeout_s:.0f} s"
         finally:

@@ -26,8 +26,10 @@ class ServiceView:
     @property
     def settled(self) -> bool:
         """Serving, with no engine still on its way in."""
-        ready = self.status is not None and self.status.ready and self.current
-        return ready and "starting" not in self.engines.values()
+        if self.status is None or not self.status.ready or not self.current:
+            return False
+        unprobed = any(instance.state == "unprobed" for instance in self.status.instances)
+        return not unprobed and "starting" not in self.engines.values()
 
 
 def news(before: ServiceView | None, after: ServiceView) -> Iterator[str]:

@@ -212,10 +212,9 @@ class Attempt:
                 self._client.abort()
         elif now - started_s > waits.total_s:
             self._time_out(f"no end within {waits.total_s:g} s")
-        elif self.begun:
-            if now - self.last_byte_s > waits.between_bytes_s:
-                self._time_out(f"silent for {waits.between_bytes_s:g} s in mid-response")
-        elif self._context.streams or self._member.healthy is False:
+        elif self.begun and now - self.last_byte_s > waits.between_bytes_s:
+            self._time_out(f"silent for {waits.between_bytes_s:g} s in mid-response")
+        elif self._member.healthy is False or (self._context.streams and not self.begun):
             # a long queue is not a hang: only an instance that is silent as a whole is given up
             silent_since_s = max(self._member.last_byte_at, self.sent_s)
             if now - silent_since_s > waits.first_byte_s:
