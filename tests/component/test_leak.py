@@ -1,6 +1,7 @@
 """Whatever ends a request, its lease and its slot come back."""
 
 import asyncio
+import os
 import random
 
 import aiohttp
@@ -16,7 +17,7 @@ from support.scripted import (
     plain,
 )
 
-REQUESTS = 2000
+REQUESTS = int(os.environ.get("STEELYARD_LEAK_REQUESTS", "2000"))
 
 
 async def _moody(engine: ScriptedEngine, request: Received, writer: asyncio.StreamWriter) -> None:
@@ -61,7 +62,16 @@ async def _one(proxy: Running, rng: random.Random, room: asyncio.Semaphore) -> N
             pass
 
 
-async def test_two_thousand_requests_with_random_aborts_and_errors_leave_no_lease() -> None:
+async def _kill_now_and_then(fleet: list[ScriptedEngine], rng: random.Random) -> None:
+    while True:
+        await asyncio.sleep(0.2)
+        victim = rng.choice(fleet)
+        await victim.kill()
+        await asyncio.sleep(0.1)
+        await victim.start()
+
+
+async def test_thousands_of_requests_with_random_aborts_errors_and_kills_leave_no_lease() -> None:
     rng = random.Random(7)
     async with engines(4, behave=_moody) as fleet:
         config = config_for(
@@ -71,7 +81,10 @@ async def test_two_thousand_requests_with_random_aborts_and_errors_leave_no_leas
         )
         async with running(config) as proxy:
             room = asyncio.Semaphore(64)
+            killer = asyncio.ensure_future(_kill_now_and_then(fleet, random.Random(8)))
             await asyncio.gather(*(_one(proxy, rng, room) for _ in range(REQUESTS)))
+            killer.cancel()
+            await asyncio.gather(killer, return_exceptions=True)
             await proxy.settled()
 
             status = await proxy.status()
