@@ -112,6 +112,13 @@ async def test_when_every_instance_fails_the_client_gets_one_clear_error() -> No
         await proxy.settled()
 
 
+async def test_a_request_that_kills_engines_takes_two_of_them_not_all() -> None:
+    async with engines(4, behave=raw(b"")) as fleet, running(config_for(fleet)) as proxy:
+        assert (await proxy.chat())[0] == 502
+
+        assert sum(len(engine.requests) for engine in fleet) == 2
+
+
 async def test_without_a_usable_instance_the_answer_is_503_with_retry_after() -> None:
     async with engines(1) as (engine,):
         await engine.kill()

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from steelyard_router.proxy.downstream import ClientConnection
 
 REQUEST_ID_LENGTH = 128
+ONE_MORE = frozenset({Cause.TIMEOUT, Cause.CLOSED})
+"""Causes that the request itself may be behind: it gets one more instance, not all of them."""
 FREE_RETRIES = frozenset({Cause.CONNECT, Cause.CLOSED})
 """Causes that overload does not produce: their retries need no budget, only attempts."""
 
@@ -158,7 +160,7 @@ class Exchange:
         """
         if self._attempts_left <= 0 or not self._others():
             return False
-        if cause is Cause.TIMEOUT:
+        if cause in ONE_MORE:
             self._attempts_left = min(self._attempts_left, 1)
         return cause in FREE_RETRIES or self._runtime.budget.withdraw()
 
