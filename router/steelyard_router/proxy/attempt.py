@@ -124,10 +124,6 @@ class Attempt:
     def status(self) -> int:
         return self._head.status if self._head is not None else 0
 
-    @property
-    def connection(self) -> UpstreamConnection | None:
-        return self._connection
-
     def send(
         self, connection: UpstreamConnection, head: bytes, body: bytes, now: float
     ) -> "asyncio.Future[Ending]":
