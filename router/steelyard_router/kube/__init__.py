@@ -1,0 +1,1 @@
+"""The Kubernetes API as Steelyard uses it: plain objects, server-side apply, watches that heal."""
