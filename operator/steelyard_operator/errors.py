@@ -3,7 +3,9 @@
     OperatorError
     |- ManifestError         objects that cannot be used; carries every problem with its place
     |- InvalidPolicyError    a policy that the router's configuration refuses (plan/policy)
-    `- LocalError            a plan that this machine cannot run: a missing program, a taken port
+    |- InvalidObjectError    a stored object that the models refuse (cluster/parse)
+    |- LocalError            a plan that this machine cannot run: a missing program, a taken port
+    `- ClusterError          a cluster that the operator cannot work in: no CRDs, a right missing
 
 Messages say what to do.
 """
@@ -45,3 +47,11 @@ class InvalidPolicyError(OperatorError):
 
 class LocalError(OperatorError):
     """This machine cannot run the plan as it is."""
+
+
+class InvalidObjectError(OperatorError):
+    """An object of the API server cannot be read; the message names the fields and the reasons."""
+
+
+class ClusterError(OperatorError):
+    """The operator cannot work in this cluster as it is."""

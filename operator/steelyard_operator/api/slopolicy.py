@@ -1,5 +1,6 @@
 """SLOPolicy: how fast, and for whom."""
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, field_validator, model_validator
@@ -13,21 +14,26 @@ from .base import (
     Metadata,
     Milliseconds,
     Model,
+    ObjectMeta,
     Percent,
     Positive,
     Seconds,
     twice,
 )
+from .routing import Routing
 
-StrategyName = Literal["Auto", "Multiplicative", "LeastRequest", "RoundRobin"]
+Mode = Literal["Enforce", "DryRun"]
 Metric = Literal["Score", "TTFT", "TPOT", "E2E", "Attainment"]
-ExponentPercent = Annotated[Int, Field(ge=0, le=1000)]
 AttainmentPercent = Annotated[Int, Field(ge=1, le=100)]
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class TargetRef(Model):
     """An LLMService in the policy's namespace."""
 
+    group: Literal["steelyard.io"] = "steelyard.io"
+    kind: Literal["LLMService"] = "LLMService"
     name: Label
 
 
@@ -83,23 +89,13 @@ class Weights(Model):
     e2e_percent: Percent | None = None
 
 
-class Routing(Model):
-    """How an instance is chosen. Exponents absent: their ratio follows the tpot / ttft weight."""
-
-    strategy: StrategyName | None = None
-    p_token_exponent_percent: ExponentPercent | None = None
-    batch_size_exponent_percent: ExponentPercent | None = None
-    p_token_offset: Count | None = None
-    max_p_tokens: Positive | None = None
-
-
 class Workload(Model):
     """One class of requests."""
 
     name: Name
     default: StrictBool | None = None
     match: Match = Match()
-    priority: Annotated[Int, Field(ge=-(2**31), lt=2**31)] | None = None
+    priority: Annotated[Int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
     slo: Slo = Slo()
     weights: Weights | None = None
     routing: Routing = Routing()
@@ -129,6 +125,14 @@ class Alert(Model):
     def _one_bound(self) -> Self:
         if (self.threshold is None) == (self.baseline_percent is None):
             raise ValueError("give exactly one of threshold and baselinePercent")
+        if (
+            self.metric == "Attainment"
+            and max(self.threshold or 0, self.baseline_percent or 0) > 100
+        ):
+            raise ValueError(
+                "Attainment is a percentage and its bound a floor: "
+                "threshold or baselinePercent must be at most 100"
+            )
         return self
 
 
@@ -136,6 +140,7 @@ class SLOPolicySpec(Model):
     """Which services, which classes of requests, which alerts."""
 
     target_refs: Annotated[tuple[TargetRef, ...], Field(min_length=1, max_length=16)]
+    mode: Mode = "Enforce"
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=16)]
     alerts: Annotated[tuple[Alert, ...], Field(max_length=16)] = ()
 
@@ -182,4 +187,14 @@ class SLOPolicy(Model):
     metadata: Metadata
     spec: SLOPolicySpec
     status: Any = None
-    """Accepted and not read."""
+    """As a cluster has it. It says nothing about what is wanted."""
+
+    @field_validator("metadata")
+    @classmethod
+    def _short_name(cls, metadata: ObjectMeta) -> ObjectMeta:
+        if not _NAME.fullmatch(metadata.name):
+            raise ValueError(
+                "name becomes part of Event names: it must have at most 63 of a-z, 0-9 and '-', "
+                "and neither start nor end with '-'"
+            )
+        return metadata

@@ -34,6 +34,8 @@ def engine_command(engine: EngineProcess, port: int | str, settings: Settings) -
                 )
             model = _local_model(engine)
             head = [settings.vllm, "serve", model, *listen, "--served-model-name", engine.model]
+            if engine.revision is not None:
+                head += ["--revision", engine.revision]
         case _:
             raise LocalError(
                 f"{engine.name}: engine type {engine.type} is not run on one machine; start it "
@@ -58,7 +60,18 @@ def _refusals(service: ServicePlan, settings: Settings) -> list[str]:
         found.append(
             f"{service.key.name}: engine.serviceRef needs a cluster; give engine.urls instead"
         )
+    if service.router.service.api_keys_file is not None:
+        found.append(
+            f"{service.key.name}: router.apiKeySecretRef needs a cluster; leave it out here "
+            "(the router of `steelyard up` listens on loopback unless told otherwise)"
+        )
     for engine in service.engines[:1]:  # replicas are alike
+        if engine.cluster_env:
+            names = ", ".join(engine.cluster_env)
+            found.append(
+                f"{engine.name}: engine.env valueFrom needs a cluster ({names}); "
+                "give the variable a value, or leave it out and set it before `steelyard up`"
+            )
         try:
             engine_command(engine, 0, settings)
         except LocalError as error:

@@ -27,6 +27,6 @@ class RunDir:
 
 
 def to_yaml(config: RouterConfig) -> str:
-    """What differs from the router's defaults."""
-    content = config.model_dump(mode="json", exclude_defaults=True)
+    """What the configuration says, which is what its revision is made of; no defaults."""
+    content = config.model_dump(mode="json", exclude_unset=True)
     return yaml.safe_dump(content, sort_keys=False)
