@@ -1,4 +1,4 @@
-"""`steelyard render`: prints what `up` would run."""
+"""`steelyard render`: prints what `up` would run, or what the operator would apply."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,15 @@ from steelyard_operator.api import manifest
 from steelyard_operator.errors import LocalError, ManifestError
 from steelyard_operator.local.command import check, engine_command, router_command
 from steelyard_operator.local.settings import Settings
-from steelyard_operator.plan import Condition, EngineProcess, Plan, PolicyResult, ServicePlan, plan
+from steelyard_operator.plan import (
+    Condition,
+    EngineProcess,
+    Plan,
+    PolicyResult,
+    ServicePlan,
+    child,
+    plan,
+)
 
 FilePath = click.Path(dir_okay=False, path_type=Path)
 Tree = dict[str, object]
@@ -29,18 +37,57 @@ _SETTINGS = Settings(run_dir=Path("<run-dir>"), steelyard=("steelyard",), vllm="
     metavar="MANIFEST...",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
+@click.option("--kubernetes", is_flag=True, help="Print the children in a cluster instead.")
+@click.option("--image", help="Of routers and simulated engines; only with --kubernetes.")
 @click.option("--json", "json_path", type=FilePath, help="Write JSON here too.")
-def command(*, manifests: Sequence[Path], json_path: Path | None) -> None:
-    """Print the engines, the router configurations and the conditions of manifests, as YAML."""
+def command(
+    *, manifests: Sequence[Path], kubernetes: bool, image: str | None, json_path: Path | None
+) -> None:
+    """Print the engines, the router configurations and the conditions of manifests, as YAML.
+
+    With --kubernetes, print the objects that the operator would make of them. No cluster is asked.
+    """
+    if image is not None and not kubernetes:
+        raise click.UsageError("--image needs --kubernetes: nothing else runs in an image")
     try:
         found = manifest.read(manifests)
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
-    tree = render(plan(found.services, found.policies))
-    click.echo(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True), nl=False)
+    if kubernetes:
+        settings = child.Settings() if image is None else child.Settings(image=image)
+        tree: Tree | list[Tree] = render_children(found, settings)
+        text = yaml.dump_all(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    else:
+        tree = render(plan(found.services, found.policies))
+        text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    click.echo(text, nl=False)
     if json_path is not None:
         json_path.parent.mkdir(parents=True, exist_ok=True)
         json_path.write_text(json.dumps(tree, indent=2) + "\n", encoding="utf-8")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes out what stands twice: a person reads it, and tools that know no anchors."""
+
+    def ignore_aliases(self, _: object) -> bool:
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.Node:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def render_children(found: manifest.Manifest, settings: child.Settings) -> list[Tree]:
+    """What the operator would apply, were the objects new: without owners, which only a cluster
+    can name.
+    """
+    planned = plan(found.services, found.policies).services
+    pairs = zip(found.services, planned, strict=True)
+    return [item for service, its in pairs for item in child.children(service, its, {}, settings)]
 
 
 def render(planned: Plan) -> Tree:

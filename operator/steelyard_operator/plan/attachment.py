@@ -3,88 +3,112 @@
 Of the policies that name a service, the oldest is in force (creationTimestamp, then name; an object
 without a timestamp counts as the newest). The others are told which one won. A policy that cannot
 be compiled keeps its place: its service stays as it was, rather than fall to the next in line.
+
+A policy with mode DryRun is never in force and keeps nobody else from it. The oldest of them is on
+trial: measured beside the one in force.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from steelyard_operator.api.llmservice import LLMService
-from steelyard_operator.api.slopolicy import SLOPolicy
 
+from .claim import Claim
 from .condition import Condition, accepted, refused
-
-_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """What became of one target of one policy."""
+    """What became of one target of one policy. `rival` is the policy that won instead."""
 
     target: str
     condition: Condition
+    rival: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyResult:
     """What became of one policy, target by target."""
 
-    namespace: str
-    name: str
+    claim: Claim
     ancestors: tuple[Ancestor, ...]
 
+    @property
+    def namespace(self) -> str:
+        return self.claim.namespace
 
-def precedence(policy: SLOPolicy) -> tuple[datetime, str]:
-    """Sorts the policy that wins first."""
-    return policy.metadata.creation_timestamp or _NEVER, policy.metadata.name
+    @property
+    def name(self) -> str:
+        return self.claim.name
 
 
-def winner(service: LLMService, policies: Iterable[SLOPolicy]) -> SLOPolicy | None:
+@dataclass(frozen=True, slots=True)
+class PolicyUse:
+    """One policy as a service that it names sees it. Effective: it decides how requests go."""
+
+    name: str
+    effective: bool
+    reason: str
+
+
+def winner(service: LLMService, claims: Iterable[Claim]) -> Claim | None:
     """The policy in force for a service, if any names it."""
-    rivals = [policy for policy in policies if _targets(policy, service)]
-    return min(rivals, key=precedence, default=None)
+    return _oldest(service, claims, dry_run=False)
+
+
+def trial(service: LLMService, claims: Iterable[Claim]) -> Claim | None:
+    """The policy that is measured beside it, if any."""
+    return _oldest(service, claims, dry_run=True)
+
+
+def uses(service: LLMService, claims: Collection[Claim]) -> tuple[PolicyUse, ...]:
+    """Every policy that names the service, in the order in which they would win."""
+    found = []
+    for item in sorted((c for c in claims if _names(c, service)), key=lambda c: c.precedence):
+        condition = _ancestor(item, service.metadata.name, service, claims).condition
+        in_force = condition.status == "True" and not item.dry_run
+        found.append(PolicyUse(item.name, in_force, condition.reason))
+    return tuple(found)
 
 
 def result(
-    policy: SLOPolicy,
-    services: Collection[LLMService],
-    policies: Collection[SLOPolicy],
-    invalid: str | None,
+    claim: Claim, services: Collection[LLMService], claims: Collection[Claim]
 ) -> PolicyResult:
-    """Conditions of a policy. `invalid` says why it cannot be compiled, if it cannot."""
+    """Conditions of a policy."""
     by_name = {
         service.metadata.name: service
         for service in services
-        if service.metadata.namespace == policy.metadata.namespace
+        if service.metadata.namespace == claim.namespace
     }
     return PolicyResult(
-        policy.metadata.namespace,
-        policy.metadata.name,
-        tuple(
-            Ancestor(ref.name, _condition(policy, by_name.get(ref.name), policies, invalid))
-            for ref in policy.spec.target_refs
-        ),
+        claim,
+        tuple(_ancestor(claim, name, by_name.get(name), claims) for name in claim.targets),
     )
 
 
-def _condition(
-    policy: SLOPolicy,
-    service: LLMService | None,
-    policies: Collection[SLOPolicy],
-    invalid: str | None,
-) -> Condition:
-    namespace = policy.metadata.namespace
-    if invalid is not None:
-        return refused("Invalid", invalid)
+def _ancestor(
+    claim: Claim, target: str, service: LLMService | None, claims: Collection[Claim]
+) -> Ancestor:
+    if claim.invalid is not None:
+        return Ancestor(target, refused("Invalid", claim.invalid))
     if service is None:
-        return refused("TargetNotFound", f"no LLMService of this name in namespace {namespace}")
-    best = winner(service, policies)
-    if best is not None and best is not policy:
-        return refused("Conflicted", f"SLOPolicy {best.metadata.name} is older and in force")
-    return accepted(f"in force for LLMService {service.metadata.name}")
+        message = f"no valid LLMService of this name in namespace {claim.namespace}"
+        return Ancestor(target, refused("TargetNotFound", message))
+    state = "on trial" if claim.dry_run else "in force"
+    best = trial(service, claims) if claim.dry_run else winner(service, claims)
+    if best is not None and best is not claim:
+        message = f"SLOPolicy {best.name} is older and {state}"
+        return Ancestor(target, refused("Conflicted", message), best)
+    if claim.dry_run:
+        message = f"on trial for LLMService {target}: measured, never acted on"
+        return Ancestor(target, Condition("Accepted", "True", "DryRun", message))
+    return Ancestor(target, accepted(f"in force for LLMService {target}"))
 
 
-def _targets(policy: SLOPolicy, service: LLMService) -> bool:
-    return policy.metadata.namespace == service.metadata.namespace and any(
-        ref.name == service.metadata.name for ref in policy.spec.target_refs
-    )
+def _oldest(service: LLMService, claims: Iterable[Claim], *, dry_run: bool) -> Claim | None:
+    rivals = [item for item in claims if item.dry_run == dry_run and _names(item, service)]
+    return min(rivals, key=lambda item: item.precedence, default=None)
+
+
+def _names(claim: Claim, service: LLMService) -> bool:
+    return claim.names(service.metadata.namespace, service.metadata.name)

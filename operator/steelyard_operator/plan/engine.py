@@ -4,7 +4,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from steelyard_operator.api.llmservice import LLMService, authority
+from steelyard_operator.api.engine import authority
+from steelyard_operator.api.llmservice import LLMService
 from steelyard_router.config import Endpoint, EngineType
 
 DEFAULT_REPLICAS = 1
@@ -17,6 +18,7 @@ class EngineProcess:
     """One inference server to run. Where it listens is for whoever runs it to decide.
 
     `model` is the served name; `uri` says where the weights are and is None where none are needed.
+    `cluster_env` are the variables whose values only a cluster can find.
     """
 
     name: str
@@ -25,6 +27,8 @@ class EngineProcess:
     uri: str | None
     args: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
+    revision: str | None = None
+    cluster_env: tuple[str, ...] = ()
 
     def endpoint(self, url: str) -> Endpoint:
         """How the router sees this engine at `url`; which models it serves is asked there."""
@@ -44,7 +48,9 @@ def engines(service: LLMService) -> tuple[EngineProcess, ...]:
             model=service.served_name,
             uri=service.spec.model.uri if engine.type != "Simulator" else None,
             args=engine.args,
-            env=tuple((variable.name, variable.value) for variable in engine.env),
+            env=tuple((item.name, item.value or "") for item in engine.env if not item.value_from),
+            revision=service.spec.model.revision if engine.type != "Simulator" else None,
+            cluster_env=tuple(item.name for item in engine.env if item.value_from),
         )
         for index in range(DEFAULT_REPLICAS if replicas is None else replicas)
     )

@@ -8,15 +8,19 @@ made from this.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from steelyard_operator.api.llmservice import LLMService, ServiceRef
+from steelyard_operator.api.engine import ServiceRef
+from steelyard_operator.api.llmservice import LLMService
 from steelyard_operator.api.slopolicy import SLOPolicy
-from steelyard_operator.errors import InvalidPolicyError
 from steelyard_router import config
 
-from .attachment import PolicyResult, result, winner
-from .condition import POLICY_AFFECTED, Condition
+from .attachment import PolicyResult, PolicyUse, result, uses
+from .claim import Claim, claim
+from .condition import Condition
 from .engine import EngineProcess, engines, external_endpoints
-from .policy import compile_policy
+from .policy_part import policy_part
+
+API_KEYS_FILE = "/etc/steelyard-keys/keys"
+"""Where a router in a cluster finds the key of router.apiKeySecretRef."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,6 +47,7 @@ class ServicePlan:
     service_ref: ServiceRef | None
     router: config.RouterConfig
     conditions: tuple[Condition, ...]
+    policies: tuple[PolicyUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,88 +61,43 @@ class Plan:
 def plan(
     services: Collection[LLMService],
     policies: Collection[SLOPolicy],
-    running: Mapping[Key, config.Policy] | None = None,
+    running: Mapping[Key, config.RouterConfig] | None = None,
+    unreadable: Collection[Claim] = (),
 ) -> Plan:
-    """`running` holds the policy parts in force: what a service keeps if its policy is invalid."""
+    """`running` is what routers were told last: what a service keeps if its policy is invalid.
+
+    `unreadable` are the claims of policies that no model takes; they follow the others in the plan.
+    """
     kept = running or {}
-    compiled = {_key(policy): _compiled(policy) for policy in policies}
+    claims = (*(claim(policy) for policy in policies), *unreadable)
     return Plan(
-        tuple(_service(service, policies, compiled, kept) for service in services),
-        tuple(_result(policy, services, policies, compiled[_key(policy)]) for policy in policies),
+        tuple(_service(service, claims, kept) for service in services),
+        tuple(result(item, services, claims) for item in claims),
     )
-
-
-Compiled = config.Policy | InvalidPolicyError
-
-
-def _key(item: LLMService | SLOPolicy) -> Key:
-    return Key(item.metadata.namespace, item.metadata.name)
-
-
-def _compiled(policy: SLOPolicy) -> Compiled:
-    try:
-        return compile_policy(policy)
-    except InvalidPolicyError as error:
-        return error
-
-
-def _result(
-    policy: SLOPolicy,
-    services: Collection[LLMService],
-    policies: Collection[SLOPolicy],
-    compiled: Compiled,
-) -> PolicyResult:
-    invalid = str(compiled) if isinstance(compiled, InvalidPolicyError) else None
-    return result(policy, services, policies, invalid)
 
 
 def _service(
     service: LLMService,
-    policies: Collection[SLOPolicy],
-    compiled: Mapping[Key, Compiled],
-    running: Mapping[Key, config.Policy],
+    claims: Collection[Claim],
+    running: Mapping[Key, config.RouterConfig],
 ) -> ServicePlan:
-    key = _key(service)
-    best = winner(service, policies)
-    policy, condition = config.Policy(), _unaffected()
-    if best is not None:
-        outcome = compiled[_key(best)]
-        if isinstance(outcome, InvalidPolicyError):
-            policy = running.get(key, policy)
-            condition = _stale(best, kept=key in running)
-        else:
-            policy, condition = outcome, _affected(best)
-    router = config.RouterConfig(service=_router_service(service), policy=policy)
-    service_ref = service.spec.engine.service_ref
-    return ServicePlan(key, engines(service), service_ref, router, (condition,))
+    key = Key(service.metadata.namespace, service.metadata.name)
+    part = policy_part(service, claims, running.get(key))
+    return ServicePlan(
+        key=key,
+        engines=engines(service),
+        service_ref=service.spec.engine.service_ref,
+        router=config.RouterConfig(service=_router_service(service), **part.given),
+        conditions=(part.condition,),
+        policies=uses(service, claims),
+    )
 
 
 def _router_service(service: LLMService) -> config.Service:
-    hints = service.spec.router.client_hints
+    hints, keys = service.spec.router.client_hints, service.spec.router.api_key_secret_ref
     return config.Service(
         name=service.metadata.name,
         endpoints=external_endpoints(service),
         **({} if hints is None else {"client_hints": config.ClientHints(hints)}),
-    )
-
-
-def _affected(policy: SLOPolicy) -> Condition:
-    return Condition(
-        POLICY_AFFECTED, "True", "PolicyInForce", f"SLOPolicy {policy.metadata.name} is in force"
-    )
-
-
-def _unaffected() -> Condition:
-    return Condition(
-        POLICY_AFFECTED, "False", "NoPolicy", "no SLOPolicy names this service: router defaults"
-    )
-
-
-def _stale(policy: SLOPolicy, *, kept: bool) -> Condition:
-    state = "the last good configuration stays" if kept else "router defaults"
-    return Condition(
-        POLICY_AFFECTED,
-        "False",
-        "PolicyInvalid",
-        f"SLOPolicy {policy.metadata.name} is invalid: {state}",
+        **({} if keys is None else {"api_keys_file": API_KEYS_FILE}),
     )

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from steelyard_operator.api.base import Model
+from steelyard_operator.api.routing import Routing
 from steelyard_operator.api.slopolicy import Alert, Match, Slo, SLOPolicy, Workload
 from steelyard_operator.errors import InvalidPolicyError
 from steelyard_router import config
@@ -28,6 +29,14 @@ def compile_policy(policy: SLOPolicy) -> config.Policy:
         raise InvalidPolicyError(": ".join(filter(None, (field, first["msg"])))) from error
 
 
+def default_policy(routing: Routing | None) -> config.Policy:
+    """What a service runs on while no policy is in force."""
+    if routing is None:
+        return config.Policy()
+    only = config.Workload(name="default", default=True, routing=_routing(routing))
+    return config.Policy(workloads=(only,))
+
+
 def _given(model: Model) -> dict[str, Any]:
     return model.model_dump(exclude_none=True)
 
@@ -40,8 +49,12 @@ def _workload(workload: Workload) -> config.Workload:
         match=_match(workload.match),
         slo=_targets(workload.slo),
         weights=None if weights is None else config.WeightPercents(**_given(weights)),
-        routing=config.Routing(**_given(workload.routing)),
+        routing=_routing(workload.routing),
     )
+
+
+def _routing(routing: Routing) -> config.Routing:
+    return config.Routing(**_given(routing))
 
 
 def _match(match: Match) -> config.Match:

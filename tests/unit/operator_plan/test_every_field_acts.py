@@ -1,9 +1,10 @@
-"""A field of the API exists only when it acts: changing it alone must change the plan."""
+"""A field of the API exists only when it acts: changing it alone must change what runs."""
 
 from collections.abc import Iterator
 
 import pytest
 from pydantic import BaseModel
+from support.children import Children, children, stored
 from support.manifests import Tree, policy, service
 
 from steelyard_operator.api.llmservice import LLMServiceSpec
@@ -13,35 +14,131 @@ from steelyard_operator.plan import Plan, plan
 
 HF = {"uri": "hf://org/model"}
 URLS = {"type": "External", "urls": ["http://127.0.0.1:1"]}
+SECRET = {"name": "a", "key": "a"}
+FROM_SECRET = {"secretKeyRef": SECRET}
+SIZED = {"size": "1Gi"}
+
+
+def engine(**parts: object) -> Tree:
+    return {"engine": {"type": "Simulator", **parts}}
+
+
+def router(**parts: object) -> Tree:
+    return {"router": parts}
+
+
+def real(**model: object) -> Tree:
+    return {"engine": {"type": "VLLM"}, "model": {**HF, **model}}
+
+
+def found(**reference: object) -> Tree:
+    return {
+        "engine": {"type": "External", "serviceRef": {"name": "a", "port": 1, **reference}},
+    }
+
+
+def cache(**parts: object) -> Tree:
+    return {**real(), "cache": {"type": "PersistentVolumeClaim", **parts}}
+
+
+def exposed(**parts: object) -> Tree:
+    return router(service=parts)
+
+
+def keyed(**secret: str) -> Tree:
+    return router(apiKeySecretRef={**SECRET, **secret})
+
+
+def defaults(**routing: object) -> Tree:
+    return router(defaults={"strategy": "Multiplicative", **routing})
+
+
+def env(**parts: object) -> list[Tree]:
+    return [{"name": "A", **parts}]
+
 
 SERVICE: dict[str, tuple[Tree, Tree]] = {
-    "model.uri": (
-        {"engine": {"type": "VLLM"}, "model": HF},
-        {"engine": {"type": "VLLM"}, "model": {"uri": "hf://org/other"}},
-    ),
+    "model.uri": (real(), real(uri="hf://org/other")),
     "model.name": ({}, {"model": {"name": "other"}}),
-    "engine.type": ({"model": HF}, {"model": HF, "engine": {"type": "VLLM"}}),
-    "engine.args": ({}, {"engine": {"type": "Simulator", "args": ["--speed=2"]}}),
-    "engine.env.name": (
-        {"engine": {"type": "Simulator", "env": [{"name": "A", "value": "1"}]}},
-        {"engine": {"type": "Simulator", "env": [{"name": "B", "value": "1"}]}},
+    "model.revision": (real(), real(revision="main")),
+    "model.tokenSecretRef.name": (
+        real(tokenSecretRef=SECRET),
+        real(tokenSecretRef={**SECRET, "name": "b"}),
     ),
-    "engine.env.value": (
-        {"engine": {"type": "Simulator", "env": [{"name": "A", "value": "1"}]}},
-        {"engine": {"type": "Simulator", "env": [{"name": "A", "value": "2"}]}},
+    "model.tokenSecretRef.key": (
+        real(tokenSecretRef=SECRET),
+        real(tokenSecretRef={**SECRET, "key": "b"}),
     ),
+    "engine.type": ({"model": HF}, real()),
+    "engine.image": ({}, engine(image="mine:1")),
+    "engine.imagePullPolicy": ({}, engine(imagePullPolicy="Always")),
+    "engine.args": ({}, engine(args=["--speed=2"])),
+    "engine.env.name": (engine(env=env()), engine(env=[{"name": "B"}])),
+    "engine.env.value": (engine(env=env(value="1")), engine(env=env(value="2"))),
+    "engine.env.valueFrom": (engine(env=env()), engine(env=env(valueFrom=FROM_SECRET))),
+    "engine.resources": ({}, engine(resources={"limits": {"cpu": "7"}})),
+    "engine.port": ({}, engine(port=9000)),
+    "engine.sharedMemorySize": ({}, engine(sharedMemorySize="1Gi")),
+    "engine.startupTimeoutSeconds": ({}, engine(startupTimeoutSeconds=900)),
+    "engine.drain.gracePeriodSeconds": ({}, engine(drain={"gracePeriodSeconds": 900})),
+    "engine.podTemplate": ({}, engine(podTemplate={"spec": {"priorityClassName": "high"}})),
     "engine.urls": ({"engine": URLS}, {"engine": {**URLS, "urls": ["http://127.0.0.1:2"]}}),
-    "engine.serviceRef.name": (
-        {"engine": {"type": "External", "serviceRef": {"name": "a", "port": 1}}},
-        {"engine": {"type": "External", "serviceRef": {"name": "b", "port": 1}}},
-    ),
-    "engine.serviceRef.port": (
-        {"engine": {"type": "External", "serviceRef": {"name": "a", "port": 1}}},
-        {"engine": {"type": "External", "serviceRef": {"name": "a", "port": 2}}},
-    ),
+    "engine.serviceRef.name": (found(), found(name="b")),
+    "engine.serviceRef.port": (found(), found(port="http")),
     "replicas": ({}, {"replicas": 2}),
-    "router.clientHints": ({}, {"router": {"clientHints": "Trusted"}}),
+    "rollout.maxSurge": ({}, {"rollout": {"maxSurge": 1}}),
+    "rollout.maxUnavailable": ({}, {"rollout": {"maxUnavailable": 2}}),
+    "rollout.progressDeadlineSeconds": ({}, {"rollout": {"progressDeadlineSeconds": 9000}}),
+    "restartToken": ({}, {"restartToken": "again"}),
+    "disruption.minAvailable": ({}, {"disruption": {"minAvailable": 2}}),
+    "disruption.maxUnavailable": ({}, {"disruption": {"maxUnavailable": 2}}),
+    "cache.type": (real(), {**real(), "cache": {"type": "None"}}),
+    "cache.claimName": (cache(claimName="a"), cache(claimName="b")),
+    "cache.template.size": (cache(template=SIZED), cache(template={"size": "2Gi"})),
+    "cache.template.storageClassName": (
+        cache(template=SIZED),
+        cache(template={**SIZED, "storageClassName": "fast"}),
+    ),
+    "cache.template.accessModes": (
+        cache(template=SIZED),
+        cache(template={**SIZED, "accessModes": ["ReadWriteMany"]}),
+    ),
+    "cache.retention": (cache(template=SIZED), cache(template=SIZED, retention="Delete")),
+    "router.replicas": ({}, router(replicas=2)),
+    "router.image": ({}, router(image="mine:1")),
+    "router.env.name": (router(env=env()), router(env=[{"name": "B"}])),
+    "router.env.value": (router(env=env(value="1")), router(env=env(value="2"))),
+    "router.env.valueFrom": (router(env=env()), router(env=env(valueFrom=FROM_SECRET))),
+    "router.resources": ({}, router(resources={"limits": {"cpu": "7"}})),
+    "router.podTemplate": ({}, router(podTemplate={"spec": {"priorityClassName": "high"}})),
+    "router.service.type": ({}, exposed(type="LoadBalancer")),
+    "router.service.port": ({}, exposed(port=8080)),
+    "router.service.annotations": ({}, exposed(annotations={"a": "b"})),
+    "router.apiKeySecretRef.name": (keyed(), keyed(name="b")),
+    "router.apiKeySecretRef.key": (keyed(), keyed(key="b")),
+    "router.drain.gracePeriodSeconds": ({}, router(drain={"gracePeriodSeconds": 900})),
+    "router.defaults.strategy": (defaults(), defaults(strategy="RoundRobin")),
+    "router.defaults.pTokenExponentPercent": (defaults(), defaults(pTokenExponentPercent=50)),
+    "router.defaults.batchSizeExponentPercent": (
+        defaults(),
+        defaults(batchSizeExponentPercent=50),
+    ),
+    "router.defaults.pTokenOffset": (defaults(), defaults(pTokenOffset=10)),
+    "router.defaults.maxPTokens": (defaults(), defaults(maxPTokens=10)),
+    "router.clientHints": ({}, router(clientHints="Trusted")),
+    "networkPolicy": ({}, {"networkPolicy": "Enabled"}),
 }
+LOCAL = (
+    *("model.uri", "model.name", "model.revision", "engine.type", "engine.args"),
+    *("engine.env.name", "engine.env.value", "engine.env.valueFrom", "engine.urls"),
+    *("engine.serviceRef.name", "engine.serviceRef.port", "replicas", "router.clientHints"),
+    *(field for field in SERVICE if field.startswith("router.defaults.")),
+)
+"""Fields that also decide what `steelyard up` runs, or that it refuses."""
+ELSEWHERE = {"reconciliation"}
+"""Stops the operator from applying children at all; tested with it, and with the status."""
+FIXED = {"targetRefs.group", "targetRefs.kind"}
+"""Take one value only, so that a reference reads as everywhere in Kubernetes."""
 
 
 def workload(**parts: object) -> Tree:
@@ -54,6 +151,7 @@ def alert(**parts: object) -> Tree:
 
 TWO = [{"name": "all", "default": True}, {"name": "rest"}]
 POLICY: dict[str, tuple[Tree, Tree]] = {
+    "mode": ({}, {"mode": "DryRun"}),
     "targetRefs.name": ({}, {"targetRefs": [{"name": "nobody"}]}),
     "workloads.name": ({}, {"workloads": [{"name": "other", "default": True}]}),
     "workloads.default": (
@@ -117,16 +215,33 @@ def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
             yield from leaves(inner, f"{path}.")
 
 
+def unrecorded(made: Children) -> Children:
+    """Without the annotations that only repeat what a Deployment was made from."""
+    return {
+        key: {**body, "metadata": {**body["metadata"], "annotations": {}}}
+        if key[0] == "Deployment"
+        else body
+        for key, body in made.items()
+    }
+
+
 def test_every_field_of_an_llmservice_has_a_case_here() -> None:
-    assert set(leaves(LLMServiceSpec)) == set(SERVICE)
+    assert set(leaves(LLMServiceSpec)) == set(SERVICE) | ELSEWHERE
 
 
 def test_every_field_of_an_slopolicy_has_a_case_here() -> None:
-    assert set(leaves(SLOPolicySpec)) == set(POLICY)
+    assert set(leaves(SLOPolicySpec)) == set(POLICY) | FIXED
 
 
 @pytest.mark.parametrize("field", SERVICE)
-def test_changing_a_service_field_changes_what_runs(field: str) -> None:
+def test_changing_a_service_field_changes_a_child(field: str) -> None:
+    before, after = (unrecorded(children(stored(**spec))) for spec in SERVICE[field])
+
+    assert before != after
+
+
+@pytest.mark.parametrize("field", LOCAL)
+def test_what_a_single_machine_can_do_it_does(field: str) -> None:
     before, after = (plan([service(**spec)], []) for spec in SERVICE[field])
 
     assert before != after

@@ -22,6 +22,9 @@ from steelyard_router.config import Policy, RouterConfig, Workload
 SETTINGS = Settings(run_dir=Path("run"), steelyard=("steelyard",), vllm="/opt/vllm")
 VIEW = ServiceView("chat", "http://h:1", "http://h:2", status=Status())
 
+HUB = {"uri": "hf://org/model"}
+SECRET = {"name": "A", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}
+
 
 def engine(kind: str, model: Tree, **parts: object) -> EngineProcess:
     made = plan([service(model=model, engine={"type": kind, **parts})], [])
@@ -70,9 +73,11 @@ def test_vllm_serves_the_model_under_its_served_name(uri: str, model: str) -> No
 @pytest.mark.parametrize(
     ("spec", "settings", "part"),
     [
-        ({"engine": {"type": "VLLM"}}, replace(SETTINGS, vllm=None), "--vllm-bin"),
-        ({"engine": {"type": "SGLang"}}, SETTINGS, "not run on one machine"),
+        ({"engine": {"type": "VLLM"}, "model": HUB}, replace(SETTINGS, vllm=None), "--vllm-bin"),
+        ({"engine": {"type": "SGLang"}, "model": HUB}, SETTINGS, "not run on one machine"),
         ({"engine": {"type": "VLLM"}, "model": {"uri": "pvc://a/b"}}, SETTINGS, "needs a cluster"),
+        ({"engine": {"type": "Simulator", "env": [SECRET]}}, SETTINGS, "valueFrom needs a cluster"),
+        ({"router": {"apiKeySecretRef": {"name": "a", "key": "b"}}}, SETTINGS, "apiKeySecretRef"),
         (
             {"engine": {"type": "External", "serviceRef": {"name": "a", "port": 1}}},
             SETTINGS,
@@ -84,13 +89,17 @@ def test_what_this_machine_cannot_run_is_refused_once_with_what_to_do(
     spec: Tree, settings: Settings, part: str
 ) -> None:
     replicas = None if "serviceRef" in str(spec) else 3
-    model = spec.get("model", {"uri": "hf://org/model"})
-    item = service(replicas=replicas, model=model, engine=spec["engine"])
 
-    (refusal,) = check(plan([item], []), settings)
+    (refusal,) = check(plan([service(replicas=replicas, **spec)], []), settings)
 
     assert part in refusal
     assert "chat" in refusal
+
+
+def test_a_revision_of_the_model_is_what_vllm_loads() -> None:
+    argv = engine_command(engine("VLLM", {**HUB, "revision": "v2"}, args=["-x"]), 7, SETTINGS)
+
+    assert argv[-3:] == ["--revision", "v2", "-x"]
 
 
 def test_the_given_vllm_goes_before_the_one_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:

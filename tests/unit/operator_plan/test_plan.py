@@ -150,11 +150,15 @@ def test_services_of_one_name_in_two_namespaces_have_policies_of_their_own() -> 
 
 
 def test_an_invalid_policy_leaves_what_is_in_force_as_it_is() -> None:
-    running = config.Policy(workloads=(config.Workload(name="before", default=True),))
+    before = config.Policy(workloads=(config.Workload(name="before", default=True),))
+    running = config.RouterConfig(
+        policy=before, policy_ref=config.ObjectRef(name="earlier", uid="u1")
+    )
 
     made = plan([service()], [broken()], {CHAT: running})
 
-    assert made.services[0].router.policy == running
+    assert made.services[0].router.policy == before
+    assert made.services[0].router.policy_ref == running.policy_ref
     assert verdicts(made) == {"broken": [("chat", "Invalid")]}
     assert made.policies[0].ancestors[0].condition.message.startswith("name: ")
     assert affected(made).reason == "PolicyInvalid"
@@ -259,3 +263,41 @@ def test_whatever_the_api_accepts_the_router_accepts(
     made = plan([service()], [policy(workloads=classes, alerts=named)])
 
     assert verdicts(made) == {"fast": [("chat", "Accepted")]}
+
+
+def test_a_policy_on_trial_changes_nothing_that_is_in_force() -> None:
+    enforced, dry = policy("fast"), policy("next", mode="DryRun", created="2026-01-01T00:00:00Z")
+
+    made = plan([service()], [enforced, dry])
+
+    assert made.services[0].router.policy == plan([service()], [enforced]).services[0].router.policy
+    assert made.services[0].router.shadow is not None
+    assert verdicts(made) == {"fast": [("chat", "Accepted")], "next": [("chat", "DryRun")]}
+
+
+def test_only_the_oldest_policy_on_trial_is_measured() -> None:
+    old = policy(
+        "old",
+        mode="DryRun",
+        created="2026-01-01T00:00:00Z",
+        workloads=[{"name": "theirs", "default": True}],
+    )
+
+    made = plan([service()], [policy("young", mode="DryRun"), old])
+
+    shadow = made.services[0].router.shadow
+    assert shadow is not None
+    assert shadow.workloads[0].name == "theirs"
+    assert verdicts(made) == {"young": [("chat", "Conflicted")], "old": [("chat", "DryRun")]}
+    assert affected(made).reason == "NoPolicy"
+
+
+def test_routers_are_told_which_stored_policy_theirs_comes_from() -> None:
+    stored = policy().model_copy(deep=True)
+    metadata = stored.metadata.model_copy(update={"uid": "u1"})
+
+    made = plan([service()], [stored.model_copy(update={"metadata": metadata})])
+    unstored = plan([service()], [policy()])
+
+    assert made.services[0].router.policy_ref == config.ObjectRef(name="fast", uid="u1")
+    assert unstored.services[0].router.policy_ref is None

@@ -1,0 +1,65 @@
+"""What keeps the wanted children from being there: a name that is taken, or an API server's no.
+
+Pods that already run are not touched by any of this, so it makes nothing unavailable; but what the
+object asks for is not what runs, so the service is not Ready while a person has to act.
+"""
+
+from dataclasses import dataclass
+
+from .live import text
+from .observed import ApplyError, Observed
+
+REFUSED = frozenset({400, 413, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """`stalled`: trying again helps nobody. Otherwise it is tried again by itself."""
+
+    reason: str
+    message: str
+    stalled: bool
+
+
+def blocker(observed: Observed) -> Blocker | None:
+    """The one to tell: what somebody must act on before what may pass."""
+    if observed.conflicts:
+        return _conflict(observed)
+    found = [
+        _refusal(kind, name, error) for (kind, name), error in sorted(observed.apply_errors.items())
+    ]
+    return min(found, key=lambda item: not item.stalled, default=None)
+
+
+def _conflict(observed: Observed) -> Blocker:
+    taken = sorted(
+        f"{text(item, 'kind')} {text(item, 'metadata', 'name')}" for item in observed.conflicts
+    )
+    verb = "exists and is" if len(taken) == 1 else "exist and are"
+    return Blocker(
+        "NameConflict",
+        f"{', '.join(taken)} {verb} not controlled by this LLMService, so nothing there is "
+        "touched; delete it, or give this LLMService another name",
+        stalled=True,
+    )
+
+
+def _refusal(kind: str, name: str, error: ApplyError) -> Blocker:
+    if error.status in REFUSED:
+        template = kind == "Deployment"
+        return Blocker(
+            "InvalidPodTemplate" if template else "ApplyRefused",
+            f"the API server refuses {kind} {name}: {error.message}",
+            stalled=True,
+        )
+    if error.status == 403:
+        return Blocker(
+            "ApplyForbidden",
+            f"the operator may not apply {kind} {name}: {error.message}",
+            stalled=True,
+        )
+    return Blocker(
+        "ApplyFailed",
+        f"{kind} {name} is not applied yet, and is tried again: {error.message or error.reason}",
+        stalled=False,
+    )
