@@ -15,6 +15,7 @@ COMMANDS = {
     "engine": ("steelyard.engine", "Run a simulated inference server."),
     "explain": ("steelyard.explain", "Say why the router's last decisions fell as they did."),
     "load": ("steelyard.load", "Replay a trace against an OpenAI-compatible URL."),
+    "operator": ("steelyard.operator", "Run the Kubernetes operator."),
     "render": ("steelyard.render", "Print what `up` would run."),
     "router": ("steelyard.router", "Run the router."),
     "up": ("steelyard.up", "Run manifests on this machine, without Kubernetes."),

@@ -1,7 +1,8 @@
-"""`steelyard router`: runs one router process from a configuration file."""
+"""`steelyard router`: runs one router process from a configuration file or folder."""
 
 import asyncio
 import logging
+import os
 import random
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from steelyard_router.errors import ConfigError
     "--config",
     "path",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="YAML or JSON configuration file; edits are taken over while the router runs.",
+    type=click.Path(path_type=Path),
+    help="YAML or JSON configuration file, or a folder of *.yaml files with one or more sections"
+    " each; edits are taken over while the router runs.",
 )
 @click.option("--check", is_flag=True, help="Only say whether the file is valid, and its revision.")
 @click.option(
@@ -49,5 +51,11 @@ def command(path: Path, *, check: bool, log_level: str) -> None:
 
 async def _run(config: RouterConfig, path: Path) -> None:
     loop = asyncio.get_running_loop()
-    router = Router(config, time=loop.time, rng=random.Random())
+    router = Router(
+        config,
+        time=loop.time,
+        rng=random.Random(),
+        replica=os.environ.get("POD_NAME"),
+        address=os.environ.get("POD_IP"),
+    )
     await router.run(path)

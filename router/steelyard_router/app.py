@@ -2,48 +2,60 @@
 them.
 
 A reload builds everything that can fail first and then swaps it in; an error leaves the last good
-configuration in force and shows in /status. Each recurring duty is one short loop in `run`.
+configuration in force and shows in /status. Each recurring duty is one loop of its own, begun again
+should it ever break. In a cluster the duties of cluster/ join them; nothing of Kubernetes is
+imported elsewhere.
 """
 
 import asyncio
 import contextlib
+import functools
 import gc
 import logging
 import random
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from steelyard_router.alerts.book import AlertBook
-from steelyard_router.alerts.transition import Transition
+from steelyard_router.alerts.judge import Judge
+from steelyard_router.alerts.watch import LocalAlerts
 from steelyard_router.alerts.window import Windows
 from steelyard_router.analysis.analyzer import Analyzer
 from steelyard_router.analysis.history import OutputHistory
 from steelyard_router.analysis.ratio import TokenRatio
+from steelyard_router.analysis.shadow import Shadow
 from steelyard_router.config import RouterConfig
+from steelyard_router.discovery.found import Engines
 from steelyard_router.discovery.watch import ConfigWatch
+from steelyard_router.duty import Duty, kept
 from steelyard_router.engines.poller import Poller
 from steelyard_router.engines.report import EngineReport
 from steelyard_router.errors import ConfigError
 from steelyard_router.observability.admin import make_admin_app
 from steelyard_router.observability.observer import Observer
-from steelyard_router.observability.snapshot import IndexView, InstanceView, RouterSnapshot
+from steelyard_router.observability.snapshot import IndexView, RouterSnapshot
 from steelyard_router.proxy.admission import Admission
 from steelyard_router.proxy.auth import KeyRing
 from steelyard_router.proxy.catalog import Catalog
 from steelyard_router.proxy.health import Prober
 from steelyard_router.proxy.membership import Membership
 from steelyard_router.proxy.retry import RetryBudget
-from steelyard_router.proxy.roster import Member, Roster
+from steelyard_router.proxy.roster import Roster
 from steelyard_router.proxy.runtime import Active, Runtime
 from steelyard_router.proxy.server import Server
-from steelyard_router.scheduling.scheduler import InstanceLoad, Scheduler
+from steelyard_router.proxy.view import instance_view
+from steelyard_router.scheduling.scheduler import Scheduler
 from steelyard_router.strategies import strategies_for
 
+if TYPE_CHECKING:
+    from steelyard_router.cluster.cluster import Cluster
+
 TICK_S = 0.25
-ALERT_TICK_S = 1.0
+SHADOW_TICK_S = 1.0
 GC_YOUNG = 20_000
 """Allocations between collections of the youngest generation: requests make few cycles."""
 
@@ -51,18 +63,31 @@ log = logging.getLogger("steelyard.router")
 
 
 class Router:
-    """One router: its parts and its duties. `time` is the event loop's clock throughout."""
+    """One router: its parts and its duties. `time` is the event loop's clock throughout.
+
+    `replica` is this process's name among those that serve the same, `address` where those reach
+    it; only in a cluster.
+    """
 
     def __init__(
-        self, config: RouterConfig, *, time: Callable[[], float], rng: random.Random
+        self,
+        config: RouterConfig,
+        *,
+        time: Callable[[], float],
+        rng: random.Random,
+        replica: str | None = None,
+        address: str | None = None,
     ) -> None:
         now = time()
-        self._time = time
+        self._time, self._rng = time, rng
+        self._replica, self._address = replica, address
+        self._cluster: Cluster | None = None
+        self._engines = Engines()
         self._config_error: str | None = None
         self._ratio, self._history = TokenRatio(), OutputHistory()
         self._windows = Windows(config.policy)
-        self._book = AlertBook(config.policy, config.service.name)
         self.observer = Observer(config, self._windows, now)
+        self._alerts: Judge = LocalAlerts(config, lambda: self.observer.windows, clock=time)
         self._scheduler = scheduler = Scheduler(index_bytes=config.limits.index_bytes)
         self._admission = Admission(config.limits, clock=time)
         roster = Roster(config.breaker, config.health, on_limit=self._on_limit)
@@ -80,7 +105,7 @@ class Router:
         self._membership = Membership(
             roster, scheduler, self.runtime.pools, config.limits.idle_connections, {}
         )
-        self._membership.apply(config.service.endpoints, now)
+        self._membership.configure(config.service.endpoints, now)
         self._prober = Prober(roster, config.health, rng=rng, clock=time)
         self._poller = Poller(self._on_report, rng=rng, clock=time)
         self.server = Server(self.runtime)
@@ -96,31 +121,58 @@ class Router:
         now, old = self._time(), self.config
         active, keys = self._compile(config), self._keys(config)
         self._membership.max_idle = config.limits.idle_connections
-        self._membership.apply(config.service.endpoints, now)
+        self._membership.configure(config.service.endpoints, now)
         runtime = self.runtime
         runtime.active, runtime.keys = active, keys
         runtime.roster.update(config.breaker, config.health, now)
         runtime.admission.update(config.limits, config.policy.workloads)
         runtime.budget.update(config.retry.budget_percent)
         self.observer.update(config, now)  # replaces the windows too, which the alerts read next
-        self._report(self._book.replace(config.policy, now))
+        self._alerts.replace(config, now)
         self._prober.update(config.health)
         self._follow()
         self._config_error = None
-        if config.listen != old.listen:
-            log.warning("listen.* changes take effect at the next start of the router")
+        for name in self._fixed(old, config):
+            log.warning("changes of %s take effect at the next start of the router", name)
         log.info("configuration %s is in force", config.revision)
+
+    def take_over(self, config: RouterConfig) -> None:
+        """Reloads if there is anything to change; an error is kept and shown."""
+        if config.revision == self.config.revision and self._config_error is None:
+            return
+        try:
+            self.reload(config)
+        except ConfigError as error:
+            self.refuse(error)
 
     def refuse(self, error: ConfigError) -> None:
         """Keeps the last good configuration and says why."""
         self._config_error = str(error)
         self.observer.reload_failed()
         log.error("the configuration was not taken over, the last good one stays: %s", error)
+        if self._cluster is not None:
+            self._cluster.refused(error)
+
+    def found(self, engines: Engines) -> None:
+        """Serves with the engines that were found, beside those of the configuration."""
+        self._engines = engines
+        self._membership.find(engines.found, self._time())
+        self._follow()
+
+    def _fixed(self, old: RouterConfig, new: RouterConfig) -> list[str]:
+        """What has changed and cannot be followed."""
+        listen = ["listen"] if new.listen != old.listen else []
+        if self._cluster is not None:
+            return listen + self._cluster.replace(new.kubernetes)
+        return listen + (["kubernetes"] if new.kubernetes != old.kubernetes else [])
 
     def _compile(self, config: RouterConfig) -> Active:
-        return Active(
-            config, Analyzer(config, self._ratio, self._history), strategies_for(config.policy)
-        )
+        analyzer = Analyzer(config, self._ratio, self._history)
+        shadow = None
+        if config.shadow is not None:
+            hints = config.service.client_hints
+            shadow = Shadow(config.shadow, strategies_for(config.shadow), hints)
+        return Active(config, analyzer, strategies_for(config.policy), shadow)
 
     @staticmethod
     def _keys(config: RouterConfig) -> KeyRing | None:
@@ -142,6 +194,7 @@ class Router:
         if member is None:
             return
         scheduler = self.runtime.scheduler
+        member.polled = True
         if report.progressed:
             member.last_byte_at = now
         if report.restarted:
@@ -158,8 +211,9 @@ class Router:
         index = runtime.scheduler.index
         members = {member.id: member for member in runtime.roster} | self._membership.leaving
         loads = {load.instance: load for load in runtime.scheduler.snapshot(now)}
+        config = self.config
         return RouterSnapshot(
-            revision=self.config.revision,
+            revision=config.revision,
             draining=self.server.draining,
             leases_held=runtime.scheduler.leases_held,
             running=runtime.admission.running,
@@ -167,15 +221,30 @@ class Router:
             index=IndexView(
                 index.block_count, index.holder_count, index.bytes, index.budget_evictions
             ),
-            instances=tuple(_view(member, loads[id_], now) for id_, member in members.items()),
-            alerts=tuple(self._book.states()),
+            instances=tuple(instance_view(m, loads[id_], now) for id_, m in members.items()),
+            alerts=tuple(self._alerts.states()),
             config_error=self._config_error,
+            holder=self._alerts.holder,
+            events_posted=self._alerts.posted,
+            events_dropped=self._alerts.dropped,
+            replica=self._replica,
+            policy_ref=config.policy_ref,
+            no_endpoint=self._no_endpoint(),
+            engines_are_found=self._cluster is not None and self._finds_engines,
+            unheard=None if self._cluster is None else self._cluster.unheard,
         )
 
-    def _report(self, transitions: list[Transition]) -> None:
-        for transition in transitions:
-            level = logging.WARNING if transition.kind != "Cleared" else logging.INFO
-            log.log(level, "%s", transition.message)
+    @property
+    def _finds_engines(self) -> bool:
+        place = self.config.kubernetes
+        return place is not None and place.engine_service is not None
+
+    def _no_endpoint(self) -> str:
+        place = self.config.kubernetes
+        if place is None or place.engine_service is None:
+            return "the configuration names no endpoint"
+        unheard = None if self._cluster is None else self._cluster.unheard
+        return unheard or self._engines.problem or f"Service {place.engine_service} has no endpoint"
 
     # -- running ----------------------------------------------------------------------------------
 
@@ -216,20 +285,38 @@ class Router:
             site = web.TCPSite(admin, listen.admin_host or listen.host, listen.admin_port)
             await site.start()
             self._follow()
-            loop = asyncio.get_running_loop()
-            duties = [loop.create_task(duty) for duty in (self._tick(), self._watch_alerts())]
-            if path is not None:
-                duties.append(loop.create_task(self._watch_file(path)))
+            duties = [asyncio.create_task(kept(duty)) for duty in await self._duties(path)]
             yield port, int(admin.addresses[0][1])
         finally:
-            for duty in duties:
-                duty.cancel()
+            for task in duties:
+                task.cancel()
             await asyncio.gather(*duties, return_exceptions=True)
+            if self._cluster is not None:
+                await self._cluster.close()
             await self._prober.close()
             await self._poller.close()
             await self.server.close()
             self._membership.close()
             await admin.cleanup()
+
+    async def _duties(self, path: Path | None) -> list[Duty]:
+        settings = self.config.kubernetes
+        if settings is None:
+            watch = [functools.partial(self._watch_file, path)] if path is not None else []
+            return [self._tick, self._judge_shadow, self._alerts.run, *watch]
+        from steelyard_router.cluster.cluster import Cluster, Identity  # noqa: PLC0415 -- only in a cluster
+
+        self._replica = self._replica or socket.gethostname()
+        self._cluster = await Cluster.join(
+            self,
+            settings,
+            Identity(self._replica, self._address),
+            path=path,
+            clock=self._time,
+            rng=self._rng,
+        )
+        self._alerts = self._cluster.alerts
+        return [self._tick, self._judge_shadow, self._alerts.run, *self._cluster.duties]
 
     async def _tick(self) -> None:
         while True:
@@ -239,6 +326,12 @@ class Router:
             self._membership.tick(now)
             if self.runtime.keys is not None:
                 self._refresh_keys(self.runtime.keys)
+
+    async def _judge_shadow(self) -> None:
+        while True:
+            await asyncio.sleep(SHADOW_TICK_S)
+            if (book := self.observer.shadow) is not None:
+                book.judge(self._time())
 
     def _refresh_keys(self, keys: KeyRing) -> None:
         fresh = keys.fresh()
@@ -250,44 +343,7 @@ class Router:
                     fresh.problem,
                 )
 
-    async def _watch_alerts(self) -> None:
-        while True:
-            await asyncio.sleep(ALERT_TICK_S)
-            self._report(self._book.evaluate(self._time(), self.observer.windows))
-
     async def _watch_file(self, path: Path) -> None:
         watch = ConfigWatch(path, self.config, on_error=self.refuse)
         async for config in watch.changes():
-            try:
-                self.reload(config)
-            except ConfigError as error:
-                self.refuse(error)
-
-
-def _view(member: Member, load: InstanceLoad, now: float) -> InstanceView:
-    breaker = member.breaker.state(now).value
-    return InstanceView(
-        id=member.id,
-        url=member.endpoint.url,
-        state=_state(member, breaker),
-        healthy=member.healthy is True,
-        breaker=breaker,
-        limit=load.limit,
-        queued_tokens=load.queued_tokens,
-        requests=load.requests,
-        context_tokens=load.context_tokens,
-        index_blocks=load.index_blocks,
-        leases=load.leases,
-        models=tuple(sorted(member.models or ())),
-    )
-
-
-def _state(member: Member, breaker: str) -> str:
-    """In one word, what keeps requests away from the member; "ready" when nothing does."""
-    if member.draining:
-        return "draining"
-    if member.healthy is None:
-        return "unprobed"  # requests may go there already, but readiness waits for the first probe
-    if not member.healthy:
-        return "unhealthy"
-    return "ready" if member.limit > 0 else breaker
+            self.take_over(config)

@@ -3,11 +3,12 @@ limits.
 
 The operator compiles an LLMService and its SLOPolicy into this shape; a person may write it by
 hand. It is immutable: a reload makes a new object and swaps it in whole. `revision` is a hash of
-the content, so two replicas that report one revision run the same configuration. No field has a
-meaning only here: each is read by exactly the module that its docstring names.
+what it says, so two replicas that report one revision were told the same, whatever their versions.
+No field has a meaning only here: each is read by exactly the module that its docstring names.
 """
 
 import hashlib
+import json
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -275,6 +276,34 @@ class Debug(Section):
     """Whether responses carry x-steelyard-instance."""
 
 
+class ObjectRef(Section):
+    """An object of the cluster that Events are about (alerts/, cluster/)."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    uid: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class Kubernetes(Section):
+    """Where the router finds the rest of itself in a cluster; only there (cluster/)."""
+
+    namespace: Name
+    engine_service: Name | None = None
+    """Whose EndpointSlices are the engines; absent: only service.endpoints."""
+    engine_port: Annotated[int, Field(gt=0, le=65535)] | Name = "http"
+    """Name or number of the slices' port."""
+    engine: EngineType = EngineType.EXTERNAL
+    models: tuple[str, ...] | None = None
+    """Of every engine found; absent: learned from each."""
+    config_map: Name
+    """This configuration's own source, followed through the API as well."""
+    router_service: Name
+    """Whose EndpointSlices are the router's replicas."""
+    lease: Name
+    """Held by the replica that reports alerts."""
+    service: ObjectRef
+    """The LLMService."""
+
+
 class RouterConfig(Section):
     """The whole file. Every section has defaults, so a file needs only endpoints."""
 
@@ -288,8 +317,18 @@ class RouterConfig(Section):
     limits: Limits = Limits()
     drain: Drain = Drain()
     debug: Debug = Debug()
+    kubernetes: Kubernetes | None = None
+    policy_ref: ObjectRef | None = None
+    """Where `policy` comes from; absent: nobody's, the defaults."""
+    shadow: Policy | None = None
+    """A policy on trial: measured beside `policy`, never acted on (shadow/)."""
+    shadow_ref: ObjectRef | None = None
 
     @property
     def revision(self) -> str:
-        """First 12 hex digits of the sha256 of the content: same content, same revision."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+        """First 12 hex digits of the sha256 of what is said: no default takes part, so a new
+        default in one version of the router makes no other revision.
+        """
+        said = self.model_dump(mode="json", exclude_unset=True)
+        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]

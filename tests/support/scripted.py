@@ -75,16 +75,17 @@ class ScriptedEngine:
     gone: int = 0
     """Connections that the other side closed while a behaviour was running."""
     port: int = 0
+    host: str = "127.0.0.1"
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=2**27)
+        self._server = await asyncio.start_server(self._accept, self.host, self.port, limit=2**27)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def kill(self) -> None:
@@ -171,8 +172,10 @@ async def _read(reader: asyncio.StreamReader) -> Received | None:
 
 
 @contextlib.asynccontextmanager
-async def engines(count: int, behave: Behaviour = answer_ok) -> AsyncIterator[list[ScriptedEngine]]:
-    started = [ScriptedEngine(f"e{number}", behave) for number in range(count)]
+async def engines(
+    count: int, behave: Behaviour = answer_ok, *, host: str = "127.0.0.1"
+) -> AsyncIterator[list[ScriptedEngine]]:
+    started = [ScriptedEngine(f"e{number}", behave, host=host) for number in range(count)]
     for engine in started:
         await engine.start()
     try:

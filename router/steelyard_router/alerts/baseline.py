@@ -35,6 +35,11 @@ class Baseline:
         memory_s = min(self._learned_s, MEMORY_WINDOWS * self._window_s)
         self._mean += (value - self._mean) * passed_s / memory_s
 
+    def resume(self, level: float, now: float) -> None:
+        """Goes on from a level that somebody else has learned."""
+        self._mean, self._last = level, now
+        self._learned_s = WARM_UP_WINDOWS * self._window_s
+
     def skip(self, now: float) -> None:
         """Time that teaches nothing: a breach, or too few samples."""
         self._last = now

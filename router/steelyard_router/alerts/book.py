@@ -6,6 +6,7 @@ whose rule changed or went is cleared, so nothing fires forever.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from steelyard_router.alerts.measure import Metric, is_floor, label, show
@@ -18,9 +19,25 @@ from steelyard_router.scheduling.histogram import Histogram
 class Source(Protocol):
     """Where distributions come from: this router's Windows, or several routers' merged."""
 
-    def snapshot(self, metric: Metric, workload: str, window_s: float, now: float) -> Histogram:
-        """The distribution over the last `window_s` seconds; empty when there is none."""
+    def snapshot(
+        self, metric: Metric, workload: str, window_s: float, now: float
+    ) -> Histogram | None:
+        """The distribution over the last `window_s` seconds: empty when there is none, None when it
+        cannot be known.
+        """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """An alert that fires, as another process has told. Times are on the reader's steady clock."""
+
+    alert: str
+    workload: str
+    rule: str
+    since: float
+    notified_at: float
+    threshold: float | None
 
 
 class AlertBook:
@@ -56,6 +73,21 @@ class AlertBook:
             if rule.state is State.FIRING
         ]
 
+    def resume(self, firing: Firing, now: float) -> bool:
+        """Go on with an alert that another process has seen firing. False when there is no such
+        rule (any more).
+        """
+        rule = self._rules.get((firing.alert, firing.workload))
+        if rule is None or rule.fingerprint != firing.rule:
+            return False
+        rule.resume(
+            since=firing.since,
+            notified_at=firing.notified_at,
+            threshold=firing.threshold,
+            now=now,
+        )
+        return True
+
     def states(self) -> list[dict[str, object]]:
         """For /status, in the policy's order. `since` is on the clock of `evaluate`."""
         return [
@@ -85,6 +117,7 @@ class AlertBook:
             service=self._service,
             alert=alert.name,
             workload=workload,
+            rule=rule.fingerprint,
             metric=alert.metric,
             percentile=alert.percentile,
             severity=alert.severity,

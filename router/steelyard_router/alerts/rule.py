@@ -8,8 +8,11 @@
 A bound is fixed, or a percentage of the rule's own usual level (baseline.py); until that is known
 the state stays NoData. For Attainment, a floor, everything is turned over. Too few samples hold the
 state for one window: a stalled service answers few requests, which is no reason to call it well.
+Where the window cannot be known at all (a replica is out of reach), there is no data at once.
 """
 
+import hashlib
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,6 +55,14 @@ class Rule:
         self._short_since: float | None = None
 
     @property
+    def fingerprint(self) -> str:
+        """The same for rules that say the same, in any process. Watching more workloads does not
+        change the rule.
+        """
+        said = self.alert.model_dump(mode="json", exclude_unset=True, exclude={"workloads"})
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
     def threshold(self) -> float | None:
         """The firing bound; None while the usual level is still unknown."""
         if self.alert.threshold is not None:
@@ -76,10 +87,22 @@ class Rule:
         bound = self.clear_threshold
         return bound is not None and (value >= bound if self._floor else value <= bound)
 
-    def step(self, now: float, histogram: Histogram) -> Change | None:
-        """Judge the window that ends now. Time must not go backwards."""
+    def resume(
+        self, *, since: float, notified_at: float, threshold: float | None, now: float
+    ) -> None:
+        """Fire on, where another process left off: begun at `since`, last told at `notified_at`."""
+        self.state, self.since, self._notified_at = State.FIRING, since, notified_at
+        if threshold is not None and self.alert.baseline_percent is not None:
+            self._baseline.resume(threshold * 100 / self.alert.baseline_percent, now)
+
+    def step(self, now: float, histogram: Histogram | None) -> Change | None:
+        """Judge the window that ends now; None: it cannot be known. Time must not go backwards."""
         if self.since is None:
             self.since = now
+        if histogram is None:
+            self.samples = 0
+            self._baseline.skip(now)
+            return self._end_unknown(now)
         self.samples = histogram.count
         value = measure(self.alert.metric, histogram, self.alert.percentile)
         if value is None or self.samples < self.alert.min_samples:
@@ -97,6 +120,9 @@ class Rule:
             self._short_since = now
         if now - self._short_since < self.alert.window_s:
             return self._repeat(now)
+        return self._end_unknown(now)
+
+    def _end_unknown(self, now: float) -> Change | None:
         fired = self.state is State.FIRING
         self.value = None
         self._enter(State.NO_DATA, now)

@@ -26,6 +26,7 @@ class Transition:
 
     `threshold` is the bound that `message` compares with: the firing one, or, once the value is
     within that, the clearing one.
+    `rule` is the same for equal rules in any process (Rule.fingerprint).
     `since` is when the alert began to fire and `at` is now, both on the caller's clock. `message`
     is ASCII of at most 1,024 bytes and holds nothing from any request.
     """
@@ -35,6 +36,7 @@ class Transition:
     service: str
     alert: str
     workload: str
+    rule: str
     metric: str
     percentile: int
     severity: str

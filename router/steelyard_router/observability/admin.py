@@ -65,6 +65,7 @@ def make_admin_app(
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/status", _status)
+    app.router.add_get("/histograms", _histograms)
     app.router.add_get("/debug/decisions", _decisions)
     return app
 
@@ -137,6 +138,12 @@ async def _status(request: web.Request) -> web.Response:
     admin = request.app[_ADMIN]
     now = admin.clock()
     return _json(status(admin.source.snapshot(now), admin.source.observer, now, admin.wall()))
+
+
+async def _histograms(request: web.Request) -> web.Response:
+    """For the replica that judges the alerts of all."""
+    admin = request.app[_ADMIN]
+    return _json(admin.source.observer.measured(admin.clock()).to_dict())
 
 
 async def _decisions(request: web.Request) -> web.Response:

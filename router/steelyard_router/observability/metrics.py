@@ -27,6 +27,7 @@ from steelyard_router.observability.series import (
     Buckets,
     Series,
 )
+from steelyard_router.observability.shadow_view import shadow_families
 from steelyard_router.observability.snapshot import InstanceView, RouterSnapshot, Source
 
 Labels = dict[str, str]
@@ -126,6 +127,11 @@ ROUTER_GAUGES: tuple[tuple[str, str, Callable[[RouterSnapshot], float]], ...] = 
         "Different prompt blocks in the prefix index.",
         attrgetter("index.blocks"),
     ),
+    (
+        "steelyard_alert_holder",
+        "Whether this replica judges the alerts (1) or another does (0).",
+        attrgetter("holder"),
+    ),
     ("steelyard_ready", "Whether /readyz says yes (1) or no (0).", attrgetter("ready")),
 )
 
@@ -158,6 +164,8 @@ class Metrics:
         yield from _requests(observer)
         yield from _workloads(observer)
         yield from _router(observer, snapshot)
+        if (trial := observer.shadow) is not None:
+            yield from shadow_families(trial)
         shown = snapshot.instances[:MAX_INSTANCES]
         for name, text, value in INSTANCE_GAUGES:
             yield _gauge(name, text, [({"instance": i.id}, value(i)) for i in shown])
@@ -233,6 +241,13 @@ def _router(observer: Observer, snapshot: RouterSnapshot) -> Iterator[Family]:
             for a in snapshot.alerts
         ),
     )
+    posted, dropped = snapshot.events_posted, snapshot.events_dropped
+    for outcome, counts in (("posted", posted), ("dropped", dropped)):
+        yield _counter(
+            f"steelyard_alert_events_{outcome}",
+            f"Kubernetes Events of alerts that were {outcome}, by reason.",
+            (({"reason": reason}, n) for reason, n in list(counts.items())),
+        )
     info = Metric("steelyard_config", "The configuration that runs.", "info")
     yield Family(info, [Sample("steelyard_config_info", {"revision": snapshot.revision or ""}, 1)])
 

@@ -14,11 +14,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import inf
 
-from steelyard_router.alerts.attainment import met
+from steelyard_router.alerts.exchange import Measured
 from steelyard_router.alerts.window import Windows
 from steelyard_router.config import RouterConfig, Targets
 from steelyard_router.observability.decision import DecisionLog
 from steelyard_router.observability.outcome import Outcome
+from steelyard_router.observability.promise import attainment, feed
 from steelyard_router.observability.series import (
     OTHER,
     OVERHEAD_BOUNDS_S,
@@ -27,6 +28,7 @@ from steelyard_router.observability.series import (
     Buckets,
     SeriesTable,
 )
+from steelyard_router.observability.shadow import ShadowBook
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.scheduler import Decision
 
@@ -63,12 +65,14 @@ class Observer:
         self.started = now
         self.decisions = DecisionLog(config.debug.decisions)
         self._windows = windows
+        self._policy = config.policy
         self._series = SeriesTable()
         self._overhead = Buckets(OVERHEAD_BOUNDS_S)
         self._noted: list[tuple[Outcome, float]] = []
         self.retries: dict[str, int] = {}
         self.reloads = {"ok": 0, "error": 0}
         self._books: dict[str, WorkloadBook] = {}
+        self._shadow = ShadowBook.of(config, now, None)
         self._configure(config, now)
 
     def finished(self, outcome: Outcome, now: float) -> None:
@@ -84,6 +88,16 @@ class Observer:
         """What alerts judge and /status shows."""
         self._count()
         return self._windows
+
+    def measured(self, now: float) -> Measured:
+        """What this replica has to add to what alerts judge."""
+        return Measured.of(self._policy, self.windows, now)
+
+    @property
+    def shadow(self) -> ShadowBook | None:
+        """The policy on trial, if there is one."""
+        self._count()
+        return self._shadow
 
     @property
     def series(self) -> SeriesTable:
@@ -121,6 +135,8 @@ class Observer:
         self._count()  # under the targets that held so far
         self.decisions.resize(config.debug.decisions)
         self._windows.replace(config.policy)
+        self._policy = config.policy
+        self._shadow = ShadowBook.of(config, now, self._shadow)
         self._configure(config, now)
 
     def reload_failed(self) -> None:
@@ -171,35 +187,7 @@ class Observer:
             if outcome.attempts:
                 self._overhead.add(outcome.overhead_s)
             if book.removed_at is None:
-                self._feed(outcome, book.targets, now)
-
-    def _feed(self, outcome: Outcome, targets: Targets, now: float) -> None:
-        """Give the windows that alerts and /status read what this request measured."""
-        name, record = outcome.workload, self._windows.record
-        if outcome.score is not None:
-            record(name, "Score", outcome.score, now)
-        if outcome.ttft_s is not None:
-            record(name, "TTFT", outcome.ttft_s, now)
-        if outcome.tpot_s is not None:
-            record(name, "TPOT", outcome.tpot_s, now)
-        if outcome.e2e_s is not None:
-            record(name, "E2E", outcome.e2e_s, now)
-        attained = attainment(outcome, targets)
-        if attained is not None:
-            self._windows.met(name, ok=attained, now=now)
-
-
-def attainment(outcome: Outcome, targets: Targets) -> bool | None:
-    """Whether a request got what its workload promises; None when it says nothing about that.
-
-    A failure misses the promise. The client's own errors are left out. So is a client that left,
-    unless what it had seen by then was already too late: a person who stops an answer is no miss.
-    """
-    if targets.ttft_ms is None and targets.tpot_ms is None and targets.e2e_ms is None:
-        return None
-    if outcome.result == "client_error":
-        return None
-    held = met(targets, ttft_s=outcome.ttft_s, tpot_s=outcome.tpot_s, e2e_s=outcome.e2e_s)
-    if outcome.result == "client_gone":
-        return False if held is False else None
-    return held if outcome.result == "ok" else False
+                held = attainment(outcome, book.targets)
+                feed(self._windows, name, outcome, held=held, now=now)
+            if self._shadow is not None:
+                self._shadow.add(outcome, now)

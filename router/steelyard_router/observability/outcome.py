@@ -29,3 +29,7 @@ class Outcome:
     ttft_s: float | None = None
     tpot_s: float | None = None
     e2e_s: float | None = None
+    trial_workload: str | None = None
+    """Under the policy on trial, if there is one."""
+    trial_agrees: bool | None = None
+    """Whether that policy would have chosen the same instance at first."""

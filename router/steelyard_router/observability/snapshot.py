@@ -4,9 +4,10 @@ Values only, so that a metric and a status line that name the same thing can nev
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from steelyard_router.config import ObjectRef
 from steelyard_router.observability.observer import Observer
 
 
@@ -52,7 +53,7 @@ class RouterSnapshot:
 
     `revision` is None until a configuration is loaded; `config_error` tells why the file on disk is
     not the one that runs. `alerts` are the states of alerts/book, their `since` on the router's
-    clock.
+    clock. `holder`: whether this replica is the one that judges them. Events are counted by reason.
     """
 
     revision: str | None
@@ -63,19 +64,48 @@ class RouterSnapshot:
     index: IndexView = IndexView()
     instances: tuple[InstanceView, ...] = ()
     alerts: tuple[Mapping[str, object], ...] = ()
+    events_posted: Mapping[str, int] = field(default_factory=dict)
+    events_dropped: Mapping[str, int] = field(default_factory=dict)
     config_error: str | None = None
+    holder: bool = True
+    replica: str | None = None
+    policy_ref: ObjectRef | None = None
+    no_endpoint: str = "the configuration names no endpoint"
+    """Why there is none, if there is none."""
+    engines_are_found: bool = False
+    """By discovery: then all replicas know the same ones, and no other would serve better."""
+    unheard: str | None = None
+    """Why nothing was found out yet; None once something was, however old."""
 
     @property
     def unready(self) -> str | None:
-        """Why no client should be sent here now; None when one may."""
+        """Why no client should be sent here now; None when one may.
+
+        A router that finds its engines itself is ready once it has heard of them, even of none: its
+        clients get a 503 that says why and when to come again, instead of a refused connection.
+        """
+        own = self._unready_itself
+        if own is not None or self.engines_are_found:
+            return own or self.unheard
+        return self.unserved
+
+    @property
+    def unserved(self) -> str | None:
+        """Why no request can be served now; None when one can."""
+        if self._unready_itself is not None:
+            return self._unready_itself
+        if not self.instances:
+            return self.no_endpoint
+        if not any(instance.usable for instance in self.instances):
+            return f"none of the {len(self.instances)} endpoints is usable; /status says why"
+        return None
+
+    @property
+    def _unready_itself(self) -> str | None:
         if self.revision is None:
             return self.config_error or "no configuration is loaded yet"
         if self.draining:
             return "the router is draining: it finishes what runs and takes nothing new"
-        if not self.instances:
-            return "the configuration names no endpoint"
-        if not any(instance.usable for instance in self.instances):
-            return f"none of the {len(self.instances)} endpoints is usable; /status says why"
         return None
 
     @property

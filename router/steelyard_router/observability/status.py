@@ -3,9 +3,11 @@
 Clients may rely on the keys below; new ones may join them. Times of day are RFC 3339 in UTC.
 """
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from steelyard_router.observability.observer import Observer
+from steelyard_router.observability.shadow_view import shadow_status
 from steelyard_router.observability.snapshot import InstanceView, RouterSnapshot
 
 Json = dict[str, object]
@@ -20,8 +22,13 @@ def status(snapshot: RouterSnapshot, observer: Observer, now: float, wall: float
         "revision": snapshot.revision,
         "ready": snapshot.ready,
         "unready_reason": snapshot.unready,
+        "unserved_reason": snapshot.unserved,
         "draining": snapshot.draining,
         "config_error": snapshot.config_error,
+        "replica": snapshot.replica,
+        "holder": snapshot.holder,
+        "policy_ref": snapshot.policy_ref and snapshot.policy_ref.model_dump(),
+        "shadow": _shadow(observer, now, wall),
         "uptime_s": round(now - observer.started, 3),
         "leases_held": snapshot.leases_held,
         "running": snapshot.running,
@@ -33,9 +40,7 @@ def status(snapshot: RouterSnapshot, observer: Observer, now: float, wall: float
             "budget_evictions": snapshot.index.budget_evictions,
         },
         "instances": [_instance(instance) for instance in snapshot.instances],
-        "alerts": [
-            {**alert, "since": _time(alert.get("since"), now, wall)} for alert in snapshot.alerts
-        ],
+        "alerts": _alerts(snapshot.alerts, now, wall),
         "workloads": _workloads(observer, now),
         "totals": _totals(observer),
     }
@@ -57,6 +62,20 @@ def _instance(instance: InstanceView) -> Json:
         "leases": instance.leases,
         "models": sorted(instance.models),
     }
+
+
+def _shadow(observer: Observer, now: float, wall: float) -> Json | None:
+    if (book := observer.shadow) is None:
+        return None
+    told = shadow_status(book, now)
+    return told | {
+        "since": _time(told["since"], now, wall),
+        "alerts": _alerts(book.alerts(), now, wall),
+    }
+
+
+def _alerts(alerts: Iterable[Mapping[str, object]], now: float, wall: float) -> list[Json]:
+    return [{**alert, "since": _time(alert.get("since"), now, wall)} for alert in alerts]
 
 
 def _time(since: object, now: float, wall: float) -> str | None:

@@ -29,6 +29,7 @@ from steelyard_router.proxy.runtime import Runtime
 from steelyard_router.proxy.verdict import AGAINST_INSTANCE, fill, result_of
 from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate
 from steelyard_router.scheduling.scheduler import Decision
+from steelyard_router.scheduling.trial import Trial
 
 if TYPE_CHECKING:
     from steelyard_router.proxy.downstream import ClientConnection
@@ -53,6 +54,7 @@ class Exchange:
         "_request_id",
         "_runtime",
         "_started_s",
+        "_trial",
         "_tried",
         "client",
         "http11",
@@ -76,6 +78,7 @@ class Exchange:
         self._body = body
         self._request_id = request_id
         self._outcome = Outcome()
+        self._trial: Trial | None = None
         self._tried: set[str] = set()
         self._attempts_left = self._active.config.retry.attempts
         self._among: frozenset[str] | None = None
@@ -124,6 +127,9 @@ class Exchange:
         outcome.workload = analysis.workload.name
         outcome.streams = analysis.streams
         outcome.prompt_tokens = analysis.view.prompt_tokens
+        if (shadow := self._active.shadow) is not None:
+            self._trial = shadow.trial(path, headers, analysis)
+            outcome.trial_workload = self._trial.request.workload
         return analysis
 
     async def _admit(self, analysis: Analysis) -> None:
@@ -189,6 +195,7 @@ class Exchange:
                 exclude=self._tried,
                 max_p_tokens=analysis.workload.routing.max_p_tokens,
                 explain=runtime.observer.explains,
+                trial=None if self._tried else self._trial,
             )
         except (AbovePTokenCap, NoCandidate) as refusal:
             if last is not None:
@@ -270,6 +277,8 @@ class Exchange:
         outcome = self._outcome
         outcome.instance = decision.instance
         outcome.attempts += 1
+        if self._trial is not None and outcome.attempts == 1:
+            outcome.trial_agrees = decision.trial == decision.instance
         outcome.score = decision.score
         outcome.predicted_hit_tokens = int(decision.hit_tokens)
         observer = self._runtime.observer

@@ -7,10 +7,14 @@ never disagree.
 
 A member that was not probed yet counts as usable: a router that starts next to running engines must
 not answer 503 until the first round of probes is over, and a dead one costs a retry, not an error.
+
+A member that waits (its finder does not call it ready) gets nothing, unless every member does: then
+those that our own probes have reached are the last resort, since a cluster that has lost sight of
+all engines at once has more likely lost its sight than its engines.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -42,6 +46,10 @@ class Member:
     healthy: bool | None = None
     """What the probes say; None: none has ended yet."""
     draining: bool = False
+    waiting: bool = False
+    """It was found, but is not ready by its finder's account."""
+    polled: bool = False
+    """Its engine's counters can be read, so that a restart shows in them."""
     limit: float = math.inf
     """Requests it may hold at once, as last told to the scheduler."""
     last_probe: bool | None = None
@@ -79,6 +87,7 @@ class Roster:
         self._health = health
         self._on_limit = on_limit
         self._members: dict[str, Member] = {}
+        self._all_wait = False
         self.version = 0
         """Moves with every change of membership, health or models: what is derived may be cached by
         it.
@@ -96,9 +105,11 @@ class Roster:
     def get(self, instance: str) -> Member | None:
         return self._members.get(instance)
 
-    def apply(self, endpoints: Iterable[config.Endpoint], now: float) -> Changes:
-        """Take over a list of endpoints. ConfigError, with nothing changed, if a URL cannot be
-        used.
+    def apply(
+        self, endpoints: Iterable[config.Endpoint], now: float, *, waiting: Collection[str] = ()
+    ) -> Changes:
+        """Take over a list of endpoints, of which some are `waiting`. ConfigError, with nothing
+        changed, if a URL cannot be used.
 
         The scheduler has to hear of it from the caller: first of those that left, then of those
         that joined or changed, then `refresh`.
@@ -119,7 +130,10 @@ class Roster:
             member.draining = True
         for member, endpoint in changed:
             _edit(member, endpoint)
+        for member in members.values():
+            member.waiting = member.id in waiting
         self._members = members
+        self._all_wait = all(member.waiting for member in members.values())
         self.version += bool(joined or left or changed)
         return Changes(tuple(joined), left, tuple(member for member, _ in changed))
 
@@ -133,6 +147,8 @@ class Roster:
     def effective_limit(self, member: Member, now: float) -> float:
         """Requests the member may hold at once: 0 is none, inf is any number."""
         if member.draining or member.healthy is False:
+            return 0.0
+        if member.waiting and not (self._all_wait and member.healthy):
             return 0.0
         return member.breaker.limit(now)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from steelyard_router.analysis.analyzer import Analyzer
+from steelyard_router.analysis.shadow import Shadow
 from steelyard_router.config import RouterConfig
 from steelyard_router.observability.observer import Observer
 from steelyard_router.proxy.admission import Admission
@@ -28,6 +29,8 @@ class Active:
     analyzer: Analyzer
     strategies: dict[str, Strategy]
     """By workload name."""
+    shadow: Shadow | None = None
+    """The policy on trial, if there is one."""
 
 
 @dataclass(slots=True)

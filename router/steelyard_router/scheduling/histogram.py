@@ -21,6 +21,7 @@ _ALPHA = ACCURACY * 0.999
 """Slightly finer than promised, so that rounding at a bucket's edge stays within the promise."""
 _GROWTH = (1 + _ALPHA) / (1 - _ALPHA)
 _PER_LOG = 1 / math.log(_GROWTH)
+_MAX_INDEX = math.ceil(math.log(HUGE) * _PER_LOG)
 _UNIT = 2.0**30
 """The sum is kept in units of 1 / _UNIT (a nanosecond of a second): floats are not exact."""
 
@@ -98,6 +99,7 @@ class Histogram:
             or not isinstance(units, str)
             or not isinstance(buckets, Mapping)
             or not all(isinstance(count, int) and count > 0 for count in buckets.values())
+            or not all(abs(int(index)) <= _MAX_INDEX for index in buckets)
         ):
             raise ValueError(f"not a histogram of accuracy {ACCURACY}")
         return cls(

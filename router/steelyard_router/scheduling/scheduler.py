@@ -6,7 +6,7 @@ are ignored: a poll may well end after its instance has left.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
@@ -18,6 +18,7 @@ from steelyard_router.scheduling.ledger import Ledger
 from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.strategy import Strategy
+from steelyard_router.scheduling.trial import Trial
 
 DEFAULT_CACHE_TOKENS: Final = 262_144
 """Assumed until an engine tells; about what an 8B model leaves on an 80 GB GPU at its lower
@@ -42,6 +43,8 @@ class Decision:
     score: float
     """(Q + P) * (B + 1), whatever the strategy."""
     terms: tuple[Candidate, ...] | None
+    trial: str | None = None
+    """The instance that the policy on trial would have chosen; None if it would have waited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,7 @@ class Scheduler:
         exclude: Collection[str] = (),
         max_p_tokens: int | None = None,
         explain: bool = False,
+        trial: Trial | None = None,
     ) -> Decision:
         """Place a request. `now` in seconds of a clock that does not go back.
 
@@ -134,12 +138,13 @@ class Scheduler:
         if not members:
             raise NoCandidate
         match = self.index.lookup(request.blocks)
-        terms = _terms(request, match.hits, members, now)
+        terms = everywhere = _terms(request, match.hits, members, now)
         if max_p_tokens is not None:
             terms = _below_cap(terms, max_p_tokens)
         cost = strategy.cost(terms)
         row = self._pick(terms, cost)
         member = self._fleet[terms.slots[row]]
+        tried = None if trial is None else self._try(everywhere, trial)
         self._last_slot = member.slot
         q, p, b = terms.q[row], terms.p[row], terms.b[row]
         return Decision(
@@ -151,6 +156,7 @@ class Scheduler:
             requests=b,
             score=(q + p) * (b + 1),
             terms=self._explain(terms, cost) if explain else None,
+            trial=tried,
         )
 
     def snapshot(self, now: float) -> list[InstanceLoad]:
@@ -183,6 +189,17 @@ class Scheduler:
             rows = [row for row in rows if column[row] == least]
         later = (row for row in rows if terms.slots[row] > self._last_slot)
         return next(later, rows[0])
+
+    def _try(self, terms: Terms, trial: Trial) -> str | None:
+        """Where the policy on trial would place it, on the loads that the one in force saw."""
+        terms = replace(terms, request=trial.request)
+        if trial.max_p_tokens is not None:
+            try:
+                terms = _below_cap(terms, trial.max_p_tokens)
+            except AbovePTokenCap:
+                return None
+        row = self._pick(terms, trial.strategy.cost(terms))
+        return self._fleet[terms.slots[row]].name
 
     def _take(
         self, member: Member, request: RequestView, match: Match, p: float, now: float

@@ -1,8 +1,9 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from steelyard_router.alerts.book import AlertBook
+from steelyard_router.alerts.book import AlertBook, Firing
 from steelyard_router.alerts.measure import Metric
 from steelyard_router.alerts.transition import Kind, Reason
 from steelyard_router.config import Alert, Policy, Workload
@@ -162,6 +163,23 @@ def test_a_new_policy_keeps_the_state_of_unchanged_rules() -> None:
         ("new", "batch"): "NoData",
     }
     assert [t.alert for t in book.evaluate(10.0, Fixed(chat=800_000))] == ["new"]
+
+
+def test_a_firing_that_another_process_told_goes_on_if_its_rule_is_the_same() -> None:
+    before = AlertBook(policy(alert()), "llama")
+    (fired,) = before.evaluate(0.0, Fixed(chat=800_000))
+    told = Firing(
+        "score-p95", "chat", fired.rule, since=-900.0, notified_at=-10.0, threshold=500_000.0
+    )
+    book = AlertBook(policy(alert()), "llama")
+
+    assert book.resume(told, 0.0)
+    assert not book.resume(replace(told, rule="another"), 0.0)
+    assert not book.resume(replace(told, workload="gone"), 0.0)
+    assert states(book)["score-p95", "chat"] == "Firing"
+    assert book.evaluate(5.0, Fixed(chat=800_000)) == []
+    (cleared,) = book.evaluate(10.0, Fixed(chat=100))
+    assert (cleared.kind, cleared.since) == (Kind.CLEARED, -900.0)
 
 
 def test_a_firing_alert_that_goes_away_is_cleared() -> None:

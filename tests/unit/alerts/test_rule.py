@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard_router.alerts.rule import Rule, State
+from steelyard_router.alerts.rule import Change, Rule, State
 from steelyard_router.alerts.transition import Kind, Reason
 from steelyard_router.config import Alert
 from steelyard_router.scheduling.histogram import Histogram
@@ -174,6 +174,46 @@ def test_a_restarted_rule_knows_nothing_and_fires_after_the_full_wait() -> None:
     assert play(restarted, (50, 100, 2000, ENOUGH)) == [(80, Kind.FIRED, None)]
 
 
+def test_a_window_that_cannot_be_known_is_no_data_at_once() -> None:
+    machine = rule()
+    play(machine, (0, 50, 2000, ENOUGH))
+
+    assert machine.step(50.0, None) == Change(Kind.CLEARED, Reason.NO_DATA)
+    assert (machine.state, machine.value, machine.samples) == (State.NO_DATA, None, 0)
+    assert machine.step(55.0, None) is None
+
+
+def test_a_resumed_rule_fires_on_and_repeats_when_it_is_due() -> None:
+    machine = rule()
+    machine.resume(since=-500.0, notified_at=-200.0, threshold=None, now=0.0)
+
+    assert (machine.state, machine.since) == (State.FIRING, -500)
+    assert play(machine, (0, 150, 2000, ENOUGH)) == [(100, Kind.REPEATED, None)]
+    assert play(machine, (150, 155, 700, ENOUGH)) == [(150, Kind.CLEARED, Reason.RECOVERED)]
+
+
+def test_a_resumed_rule_whose_data_never_comes_ends_after_a_window() -> None:
+    machine = rule()
+    machine.resume(since=-10.0, notified_at=-10.0, threshold=None, now=0.0)
+
+    assert play(machine, (0, 100, 2000, FEW)) == [(60, Kind.CLEARED, Reason.NO_DATA)]
+
+
+def test_equal_rules_have_one_fingerprint_whatever_they_watch() -> None:
+    prints = [
+        machine.fingerprint
+        for machine in (
+            rule(),
+            rule(workloads=("chat",)),
+            rule(threshold=1001),
+            rule(severity="Normal"),
+        )
+    ]
+
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3
+
+
 def test_attainment_is_a_floor() -> None:
     machine = rule(metric="Attainment", threshold=80, clear_percent=90)
 
@@ -257,6 +297,15 @@ class TestBaseline:
 
         assert machine.state is State.OK
         assert machine.threshold == pytest.approx(2000, rel=0.03)
+
+    def test_resumed_it_knows_the_bound_that_it_fired_at_and_clears_below(self) -> None:
+        machine = rule(threshold=None, baseline_percent=200)
+        machine.resume(since=0.0, notified_at=0.0, threshold=2000.0, now=0.0)
+
+        assert machine.threshold == 2000
+        assert play(machine, (0, 60, 4000, ENOUGH), (60, 65, 1000, ENOUGH)) == [
+            (60, Kind.CLEARED, Reason.RECOVERED)
+        ]
 
     def test_it_goes_on_learning_after_it_has_cleared(self) -> None:
         machine = self.learned()

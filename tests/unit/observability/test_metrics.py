@@ -43,6 +43,9 @@ WITHOUT_UNIT = {
     "steelyard_instance_usable",
     "steelyard_ready",
     "steelyard_alert_firing",
+    "steelyard_alert_holder",
+    "steelyard_alert_events_posted",
+    "steelyard_alert_events_dropped",
     "steelyard_config",
 }
 """Counts of what they name, states and flags."""
@@ -141,6 +144,7 @@ def test_the_state_of_the_router_comes_from_the_snapshot(source: MadeUp) -> None
         ),),
         alerts=({"alert": "slow", "workload": "chat", "state": "Firing"},
                 {"alert": "slow", "workload": "code", "state": "OK"}),
+        holder=False, events_posted={"SLOAlertFiring": 3}, events_dropped={"SLOAlertResolved": 1},
     )  # fmt: skip
     expected: list[tuple[str, dict[str, str], float]] = [
         ("steelyard_config_info", {"revision": "cafe"}, 1),
@@ -158,6 +162,9 @@ def test_the_state_of_the_router_comes_from_the_snapshot(source: MadeUp) -> None
         ("steelyard_ready", {}, 0),
         ("steelyard_alert_firing", {"alert": "slow", "workload": "chat"}, 1),
         ("steelyard_alert_firing", {"alert": "slow", "workload": "code"}, 0),
+        ("steelyard_alert_holder", {}, 0),
+        ("steelyard_alert_events_posted_total", {"reason": "SLOAlertFiring"}, 3),
+        ("steelyard_alert_events_dropped_total", {"reason": "SLOAlertResolved"}, 1),
         ("steelyard_retries_total", {"reason": "connect"}, 1),
         ("steelyard_config_reloads_total", {"result": "ok"}, 0),
         ("steelyard_routing_overhead_seconds_count", {}, 2),

@@ -13,9 +13,9 @@ from steelyard_router.observability.observer import (
     MAX_LINGERING,
     MAX_REASONS,
     Observer,
-    attainment,
 )
 from steelyard_router.observability.outcome import Outcome
+from steelyard_router.observability.promise import attainment
 from steelyard_router.observability.series import OTHER, RESULTS
 
 SLO = Targets(ttft_ms=500, tpot_ms=50, e2e_ms=5000)
