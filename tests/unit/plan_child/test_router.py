@@ -146,7 +146,7 @@ def test_the_whole_config_map_is_mounted() -> None:
     )
 
     assert mount == {"name": "config", "mountPath": "/etc/steelyard", "readOnly": True}
-    assert container(made, "router")["command"][-2:] == ["--config", mount["mountPath"]]
+    assert container(made, "router")["args"][-2:] == ["--config", mount["mountPath"]]
 
 
 def test_api_keys_are_mounted_where_the_configuration_says() -> None:

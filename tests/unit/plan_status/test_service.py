@@ -256,7 +256,7 @@ def test_routers_that_wait_for_engines_are_not_stalled_however_long_it_takes() -
     words = "none of the 2 endpoints is usable; /status says why"
 
     made = judged(
-        seen(first_rollout(), pod(container=running()), **waiting_routers(unready_reason=words))
+        seen(first_rollout(), pod(container=running()), **waiting_routers(unserved_reason=words))
     )
 
     found = conditions(made)
@@ -267,7 +267,7 @@ def test_routers_that_wait_for_engines_are_not_stalled_however_long_it_takes() -
 
 
 def test_routers_without_engines_are_at_rest_when_there_should_be_none() -> None:
-    more = waiting_routers(unready_reason="the configuration names no endpoint")
+    more = waiting_routers(unserved_reason="the configuration names no endpoint")
 
     found = conditions(judged(seen(deployment(desired=0), **more)))
 

@@ -37,12 +37,13 @@ def engine_template(service: LLMService, settings: Settings) -> Object:
 def _container(service: LLMService, settings: Settings, volumes: list[Volume]) -> Object:
     engine = service.spec.engine
     simulated = engine.type == "Simulator"
+    program, *args = engine_command.command(service)
     port = {"name": HTTP, "containerPort": engine_command.port(service), "protocol": "TCP"}
     return present(
         name=ENGINE,
         **image(engine.image or _image(service, settings), engine.image_pull_policy, settings),
-        command=engine_command.command(service),
-        args=list(engine.args),
+        command=[program],
+        args=[*args, *engine.args],  # never empty: ours, so that nobody else's arguments stay
         env=engine_command.environment(service),
         ports=[port],
         resources=engine.resources,

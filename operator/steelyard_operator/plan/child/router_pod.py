@@ -50,7 +50,8 @@ def _container(service: LLMService, settings: Settings, volumes: list[Volume]) -
     return present(
         name=ROUTER,
         **image(router.image or settings.image, None, settings),
-        command=["steelyard", "router", "--config", CONFIG_DIR],
+        command=["steelyard"],
+        args=["router", "--config", CONFIG_DIR],  # ours, so that nobody else's arguments stay
         env=overlaid(_identity(), router.env),
         ports=[_port(HTTP, ROUTER_PORT), _port(ADMIN, ADMIN_PORT)],
         resources=router.resources or RESOURCES,

@@ -48,5 +48,5 @@ def router_row(observed: Observed) -> Object:
 
 
 def _unready(report: RouterReport) -> str | None:
-    words = report.status.get("unready_reason")
+    words = report.status.get("unserved_reason")
     return words if report.reachable and isinstance(words, str) else None
