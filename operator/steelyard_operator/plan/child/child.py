@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from steelyard_operator.api.llmservice import LLMService
 from steelyard_operator.plan.planner import ServicePlan
-from steelyard_router.kube.resource import DEPLOYMENT, Object
+from steelyard_router.kube.resource import DEPLOYMENT, SERVICE_ACCOUNT, Object
 
-from . import engine, network, router
+from . import account, engine, network, router
 from .config_map import config_map
-from .name import engine_name
+from .name import engine_name, router_name
 from .ownership import CHILDREN, Key
 from .settings import Settings
 
@@ -23,9 +23,10 @@ def children(
 ) -> tuple[Object, ...]:
     """In the order of apply: what pods need comes before the pods.
 
-    `live` is what is there, by kind and name; only what an engine's Deployment records is read.
+    `live` is what is there, by kind and name; only what the Deployments record is read, and
+    which ServiceAccount there is.
     """
-    found = [*_engine(service, live, settings), *_router(service, planned, settings)]
+    found = [*_engine(service, live, settings), *_router(service, planned, live, settings)]
     return tuple(sorted(found, key=lambda item: _ORDER[item["kind"]]))
 
 
@@ -45,7 +46,10 @@ def _engine(
     yield engine.engine_deployment(service, current, settings)
 
 
-def _router(service: LLMService, planned: ServicePlan, settings: Settings) -> Iterator[Object]:
+def _router(
+    service: LLMService, planned: ServicePlan, live: Mapping[Key, Object], settings: Settings
+) -> Iterator[Object]:
+    name = router_name(service.metadata.name)
     yield router.router_account(service)
     yield router.router_binding(service, settings)
     yield config_map(service, planned)
@@ -53,4 +57,8 @@ def _router(service: LLMService, planned: ServicePlan, settings: Settings) -> It
     if service.spec.network_policy == "Enabled":
         yield network.router_network(service)
     yield router.router_budget(service)
-    yield router.router_deployment(service, settings)
+    yield account.followed(
+        router.router_deployment(service, settings),
+        live.get((DEPLOYMENT.kind, name)),
+        live.get((SERVICE_ACCOUNT.kind, name)),
+    )
