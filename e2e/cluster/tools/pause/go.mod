@@ -1,0 +1,3 @@
+module invalid/pause
+
+go 1.25.0

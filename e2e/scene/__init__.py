@@ -1,0 +1,1 @@
+"""What the tests on a cluster share: manifests, traffic, and looks at the routers."""

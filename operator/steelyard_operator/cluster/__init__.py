@@ -1,0 +1,1 @@
+"""The operator in a cluster: watches, a work queue, reconciles, health. Decisions are in plan/."""

@@ -1,0 +1,116 @@
+"""Reconciles one SLOPolicy: what became of it, and what the routers of its services report.
+
+It writes nothing but its own status and Events: that a policy comes true is the work of the
+services that it names.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from steelyard_operator.api.llmservice import LLMService
+from steelyard_operator.plan import Key, Plan, ServicePlan, plan
+from steelyard_operator.plan.child import cluster_config
+from steelyard_operator.plan.status import Target, policy_status
+from steelyard_router.kube.error import KubeError
+from steelyard_router.kube.resource import LLM_SERVICE, SLO_POLICY, Object
+
+from .heard import targets as named
+from .key import ObjectKey
+from .means import Means
+from .observe import Routers, namespace_objects, routers
+from .parse import policies, services
+from .queue import RetryError
+from .told import told
+
+
+class PolicyReconcile:
+    """Call it with a key, one call at a time for each."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self._uids: dict[ObjectKey, str] = {}
+
+    async def __call__(self, key: ObjectKey) -> float | None:
+        body = await self._means.kube.get(SLO_POLICY, key.namespace, key.name)
+        if body is None:
+            self._forget(key)
+            return None
+        if "deletionTimestamp" in body["metadata"]:
+            return None
+        self._uids[key] = body["metadata"]["uid"]
+        there, rivals = await namespace_objects(self._means.kube, key.namespace)
+        targeted = [item for item in there if item["metadata"]["name"] in named(body)]
+        found = await routers(
+            self._means.kube, key.namespace, (item["metadata"]["name"] for item in targeted)
+        )
+        # The very object that was read decides, whatever the listing says a moment later.
+        others = (item for item in rivals if item["metadata"]["name"] != key.name)
+        made = _plan(services(targeted), (body, *others), found)
+        return await self._publish(key, body, made, there, found)
+
+    async def _publish(
+        self,
+        key: ObjectKey,
+        body: Object,
+        made: Plan,
+        there: Iterable[Object],
+        found: Mapping[str, Routers],
+    ) -> float | None:
+        result = next(item for item in made.policies if item.name == key.name)
+        seen = await self._targets(made.services, services(there), found)
+        status = policy_status(result, body.get("status"), seen, now=self._means.now())
+        uids = {
+            (LLM_SERVICE.kind, item["metadata"]["name"]): item["metadata"]["uid"] for item in there
+        }
+        uids[SLO_POLICY.kind, key.name] = body["metadata"]["uid"]
+        self._means.metrics.status(key, status.status)
+        try:
+            await self._means.publisher.publish(SLO_POLICY, body, status, uids)
+        except KubeError as error:
+            raise RetryError(f"status not stored: {error}") from error
+        return status.requeue_s
+
+    async def _targets(
+        self,
+        planned: Iterable[ServicePlan],
+        there: Iterable[LLMService],
+        found: Mapping[str, Routers],
+    ) -> dict[str, Target]:
+        """What each service's routers should run, and what they say they do."""
+        by_name = {service.metadata.name: service for service in there}
+        plans = [item for item in planned if item.key.name in by_name]
+        reports = await asyncio.gather(
+            *(self._means.ask(found[item.key.name].pods) for item in plans)
+        )
+        return {
+            item.key.name: Target(_revision(by_name[item.key.name], item, found), said)
+            for item, said in zip(plans, reports, strict=True)
+        }
+
+    def _forget(self, key: ObjectKey) -> None:
+        self._means.publisher.forget(self._uids.pop(key, ""))
+        self._means.metrics.forget(key)
+        self._means.gone(key)
+
+
+def _plan(
+    targeted: list[LLMService], bodies: Iterable[Object], found: Mapping[str, Routers]
+) -> Plan:
+    readable, unreadable = policies(bodies)
+    running = {
+        Key(service.metadata.namespace, service.metadata.name): told(
+            found[service.metadata.name].config_map
+        )
+        for service in targeted
+    }
+    kept = {key: config for key, config in running.items() if config is not None}
+    return plan(targeted, readable, kept, unreadable)
+
+
+def _revision(
+    service: LLMService, planned: ServicePlan, found: Mapping[str, Routers]
+) -> str | None:
+    """None while there is no configuration that a router could have loaded."""
+    if found[service.metadata.name].config_map is None:
+        return None
+    return cluster_config(service, planned).revision
