@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import uvloop
 
+from steelyard_router import process
 from steelyard_router.app import Router
 from steelyard_router.config import RouterConfig
 from steelyard_router.discovery.file import load_config
@@ -58,4 +59,4 @@ async def _run(config: RouterConfig, path: Path) -> None:
         replica=os.environ.get("POD_NAME"),
         address=os.environ.get("POD_IP"),
     )
-    await router.run(path)
+    await process.run(router, path)

@@ -1,5 +1,4 @@
-"""The router process: builds the parts, keeps them in step with the configuration, runs and drains
-them.
+"""The router: builds the parts, keeps them in step with the configuration, and runs their duties.
 
 A reload builds everything that can fail first and then swaps it in; an error leaves the last good
 configuration in force and shows in /status. Each recurring duty is one loop of its own, begun again
@@ -10,10 +9,8 @@ imported elsewhere.
 import asyncio
 import contextlib
 import functools
-import gc
 import logging
 import random
-import signal
 import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -37,7 +34,7 @@ from steelyard_router.engines.report import EngineReport
 from steelyard_router.errors import ConfigError
 from steelyard_router.observability.admin import make_admin_app
 from steelyard_router.observability.observer import Observer
-from steelyard_router.observability.snapshot import IndexView, RouterSnapshot
+from steelyard_router.observability.snapshot import RouterSnapshot
 from steelyard_router.proxy.admission import Admission
 from steelyard_router.proxy.auth import KeyRing
 from steelyard_router.proxy.catalog import Catalog
@@ -47,17 +44,15 @@ from steelyard_router.proxy.retry import RetryBudget
 from steelyard_router.proxy.roster import Roster
 from steelyard_router.proxy.runtime import Active, Runtime
 from steelyard_router.proxy.server import Server
-from steelyard_router.proxy.view import instance_view
 from steelyard_router.scheduling.scheduler import Scheduler
 from steelyard_router.strategies import strategies_for
+from steelyard_router.view import router_view
 
 if TYPE_CHECKING:
     from steelyard_router.cluster.cluster import Cluster
 
 TICK_S = 0.25
 SHADOW_TICK_S = 1.0
-GC_YOUNG = 20_000
-"""Allocations between collections of the youngest generation: requests make few cycles."""
 
 log = logging.getLogger("steelyard.router")
 
@@ -207,71 +202,20 @@ class Router:
     # -- what the router tells about itself -------------------------------------------------------
 
     def snapshot(self, now: float) -> RouterSnapshot:
-        runtime = self.runtime
-        index = runtime.scheduler.index
-        members = {member.id: member for member in runtime.roster} | self._membership.leaving
-        loads = {load.instance: load for load in runtime.scheduler.snapshot(now)}
-        config = self.config
-        return RouterSnapshot(
-            revision=config.revision,
+        return router_view(
+            self.runtime,
+            self._membership,
+            self._alerts,
+            now,
             draining=self.server.draining,
-            leases_held=runtime.scheduler.leases_held,
-            running=runtime.admission.running,
-            waiting=runtime.admission.waiting,
-            index=IndexView(
-                index.block_count, index.holder_count, index.bytes, index.budget_evictions
-            ),
-            instances=tuple(instance_view(m, loads[id_], now) for id_, m in members.items()),
-            alerts=tuple(self._alerts.states()),
             config_error=self._config_error,
-            holder=self._alerts.holder,
-            events_posted=self._alerts.posted,
-            events_dropped=self._alerts.dropped,
             replica=self._replica,
-            policy_ref=config.policy_ref,
-            no_endpoint=self._no_endpoint(),
-            engines_are_found=self._cluster is not None and self._finds_engines,
+            in_cluster=self._cluster is not None,
             unheard=None if self._cluster is None else self._cluster.unheard,
+            problem=self._engines.problem,
         )
 
-    @property
-    def _finds_engines(self) -> bool:
-        place = self.config.kubernetes
-        return place is not None and place.engine_service is not None
-
-    def _no_endpoint(self) -> str:
-        place = self.config.kubernetes
-        if place is None or place.engine_service is None:
-            return "the configuration names no endpoint"
-        unheard = None if self._cluster is None else self._cluster.unheard
-        return unheard or self._engines.problem or f"Service {place.engine_service} has no endpoint"
-
     # -- running ----------------------------------------------------------------------------------
-
-    async def run(
-        self, path: Path | None, *, started: Callable[[int, int], None] | None = None
-    ) -> None:
-        """Serves until SIGTERM or SIGINT, then drains. `started(port, admin_port)` is called once
-        ready.
-        """
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
-        async with self.serving(path) as ports:
-            log.info("serving on port %d, admin on port %d", *ports)
-            if started is not None:
-                started(*ports)
-            gc.collect()
-            gc.freeze()
-            gc.set_threshold(GC_YOUNG, 20, 50)
-            await stop.wait()
-            grace_s = self.config.drain.grace_s
-            log.info(
-                "draining: %d requests run, grace %g s", self.runtime.admission.running, grace_s
-            )
-            cut_off = await self.server.drain(grace_s)
-            log.info("drained; %d connections were cut off", cut_off)
 
     @contextlib.asynccontextmanager
     async def serving(self, path: Path | None = None) -> AsyncIterator[tuple[int, int]]:

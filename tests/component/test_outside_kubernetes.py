@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.routing import config_for, running
+from support.scripted import engines
 
 PROGRAM = """
 import asyncio, random, sys
@@ -61,3 +63,23 @@ async def test_a_configuration_for_a_cluster_says_what_is_missing_outside_of_one
     assert "the configuration has a section `kubernetes`" in err
     assert "run in a pod, or set KUBECONFIG" in err
     assert "Traceback" not in err
+
+
+async def test_it_is_the_whole_service() -> None:
+    slo = {"e2e_ms": 600_000, "attainment_percent": 95}
+    policy = {"workloads": [{"name": "chat", "default": True, "slo": slo}]}
+    async with engines(1) as (engine,), running(config_for([engine], policy=policy)) as proxy:
+        assert (await proxy.chat())[0] == 200
+        status = await proxy.status()
+
+    (own,) = status["workloads"]
+    assert status["service"]["replicas"] == 1
+    assert status["service"]["workloads"] == [
+        {
+            "name": "chat",
+            "attainment_percent": 100.0,
+            "attainment_target_percent": 95,
+            "score": own["score"],
+        }
+    ]
+    assert own["score"]["count"] == 1

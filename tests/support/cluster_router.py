@@ -129,6 +129,8 @@ async def cluster_router(
     *,
     config: RouterConfig | None = None,
     engines: Sequence[ScriptedEngine] = (),
+    name: str = "chat-router-0",
+    address: str = "127.0.0.1",
 ) -> AsyncIterator[Site]:
     monkeypatch.setenv("KUBECONFIG", str(kube.kubeconfig(folder)))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
@@ -140,8 +142,8 @@ async def cluster_router(
         load_config(mounted),
         time=asyncio.get_running_loop().time,
         rng=random.Random(1),
-        replica="chat-router-0",
-        address="127.0.0.1",
+        replica=name,
+        address=address,
     )
     async with router.serving(mounted) as (port, admin_port), aiohttp.ClientSession() as client:
         url, admin = (f"http://127.0.0.1:{number}" for number in (port, admin_port))

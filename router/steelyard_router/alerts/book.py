@@ -148,7 +148,14 @@ def _message(rule: Rule, workload: str, change: Change) -> str:
         return f"{head} {alert.name}: the rule for {what} was changed or removed {where}"
     if change.reason is Reason.NO_DATA or rule.value is None:
         return f"{head} {alert.name}: no data for {what} {where}"
-    return f"{head} {alert.name}: {what} {_comparison(rule, rule.value)} {where}"
+    last = f"{_few(rule)} now, last value " if rule.fading else ""
+    return f"{head} {alert.name}: {last}{what} {_comparison(rule, rule.value)} {where}"
+
+
+def _few(rule: Rule) -> str:
+    if not rule.samples:
+        return "no samples"
+    return f"only {rule.samples:,} of {rule.alert.min_samples:,} samples"
 
 
 def _comparison(rule: Rule, value: float) -> str:

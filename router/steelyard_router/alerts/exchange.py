@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from steelyard_router.alerts.measure import METRICS, Metric
-from steelyard_router.alerts.window import Windows
+from steelyard_router.alerts.window import STATUS_WINDOW_S, Windows
 from steelyard_router.config import Policy
 from steelyard_router.scheduling.histogram import Histogram
+
+FIGURES: tuple[Metric, ...] = ("Score", "Attainment")
+"""What alerts/figure shows of a service, and replicas tell of every workload with or without an
+alert.
+"""
 
 
 class Place(NamedTuple):
@@ -27,8 +32,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one replica has measured by now, in the windows that alerts ask for. Places without a
-    sample are left out.
+    """What one replica has measured by now, in the windows that alerts and the service's figures
+    ask for. Places without a sample are left out.
     """
 
     revision: str
@@ -84,11 +89,15 @@ def meaning(policy: Policy) -> str:
 
 def _places(policy: Policy) -> set[Place]:
     everywhere = tuple(workload.name for workload in policy.workloads)
-    return {
+    judged = {
         Place(alert.metric, workload, alert.window_s)
         for alert in policy.alerts
         for workload in alert.workloads or everywhere
     }
+    shown = {
+        Place(metric, workload, STATUS_WINDOW_S) for metric in FIGURES for workload in everywhere
+    }
+    return judged | shown
 
 
 def _metric(name: str) -> Metric:

@@ -5,6 +5,7 @@ those of all replicas (cluster/alert).
 from collections.abc import Mapping
 from typing import Protocol
 
+from steelyard_router.alerts.figure import ServiceFigures
 from steelyard_router.config import RouterConfig
 
 
@@ -30,6 +31,11 @@ class Judge(Protocol):
 
     def states(self) -> list[dict[str, object]]:
         """As AlertBook.states."""
+        ...
+
+    @property
+    def figures(self) -> ServiceFigures | None:
+        """The service's, if it is this replica that judges and it has added them up."""
         ...
 
     async def run(self) -> None:

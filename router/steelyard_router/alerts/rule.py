@@ -41,7 +41,9 @@ class Change:
 
 
 class Rule:
-    """`value`, `threshold` and `samples` are those of the last step; `since` belongs to `state`."""
+    """`value`, `threshold` and `samples` are those of the last step; `since` belongs to `state`.
+    While the data fades, `value` is the last that could be judged.
+    """
 
     def __init__(self, alert: Alert) -> None:
         self.alert = alert
@@ -61,6 +63,11 @@ class Rule:
         """
         said = self.alert.model_dump(mode="json", exclude_unset=True, exclude={"workloads"})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def fading(self) -> bool:
+        """Whether there are too few samples now, so that `value` is of a step before."""
+        return self._short_since is not None
 
     @property
     def threshold(self) -> float | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from steelyard_router.alerts.book import AlertBook
+from steelyard_router.alerts.figure import ServiceFigures
 from steelyard_router.alerts.transition import Kind, Transition
 from steelyard_router.alerts.window import Windows
 from steelyard_router.config import RouterConfig
@@ -35,16 +36,23 @@ class LocalAlerts:
         clock: Callable[[], float],
     ) -> None:
         self._book = AlertBook(config.policy, config.service.name)
+        self._workloads = config.policy.workloads
         self._windows = windows
         self._clock = clock
 
     def replace(self, config: RouterConfig, now: float) -> None:
         """Follow a configuration that has been swapped in."""
+        self._workloads = config.policy.workloads
         tell(self._book.replace(config.policy, now))
 
     def states(self) -> list[dict[str, object]]:
         """As AlertBook.states."""
         return self._book.states()
+
+    @property
+    def figures(self) -> ServiceFigures:
+        """This router is the whole service."""
+        return ServiceFigures(self._windows(), 1, self._workloads)
 
     async def run(self) -> None:
         """Never ends by itself. Cancel it."""

@@ -8,14 +8,16 @@ from steelyard_router.alerts.measure import METRICS, Metric, digest
 from steelyard_router.config import Policy
 from steelyard_router.scheduling.histogram import Histogram, WindowedHistogram
 
+STATUS_WINDOW_S = 300
+"""What /status shows, whatever the alerts ask for."""
+
 _Rings = dict[float, WindowedHistogram]
 
 
 class Windows:
     """Fed once per finished request; a Source of alerts."""
 
-    def __init__(self, policy: Policy, *, status_window_s: float = 300.0) -> None:
-        self._status_window_s = status_window_s
+    def __init__(self, policy: Policy) -> None:
         self._rings: dict[tuple[str, Metric], _Rings] = {}
         self.replace(policy)
 
@@ -26,7 +28,7 @@ class Windows:
             (workload.name, metric): {
                 window_s: old.get((workload.name, metric), {}).get(window_s)
                 or WindowedHistogram(window_s)
-                for window_s in _lengths(policy, metric, self._status_window_s)
+                for window_s in _lengths(policy, metric)
             }
             for workload in policy.workloads
             for metric in METRICS
@@ -58,11 +60,11 @@ class Windows:
         """
         summary: dict[str, dict[str, dict[str, float | int | None]]] = {}
         for workload, metric in self._rings:
-            recent = self.snapshot(metric, workload, self._status_window_s, now)
+            recent = self.snapshot(metric, workload, STATUS_WINDOW_S, now)
             summary.setdefault(workload, {})[metric] = digest(metric, recent)
         return summary
 
 
-def _lengths(policy: Policy, metric: Metric, status_window_s: float) -> set[float]:
+def _lengths(policy: Policy, metric: Metric) -> set[float]:
     asked = {float(alert.window_s) for alert in policy.alerts if alert.metric == metric}
-    return asked | {status_window_s}
+    return asked | {float(STATUS_WINDOW_S)}

@@ -1,10 +1,11 @@
 """The alerts of a router with several replicas: one of them judges for all, and tells in Events.
 
-The holder of the router's Lease adds up what all replicas measured and evaluates the rules. When it
-takes over, it reads the service's Events and goes on with what fires, so neither a restart nor a
-change of hands repeats anything. The others keep an empty book. A holder that cannot renew its
-Lease, because the API server is away, goes on judging but posts nothing until it holds it again; if
-by then another has taken over, it forgets what it had to say.
+The holder of the router's Lease adds up what all replicas measured, evaluates the rules, and keeps
+the sum for whoever asks how the service does. When it takes over, it reads the service's Events and
+goes on with what fires, so neither a restart nor a change of hands repeats anything. The others
+keep an empty book. A holder that cannot renew its Lease, because the API server is away, goes on
+judging but posts nothing until it holds it again; if by then another has taken over, it forgets
+what it had to say.
 """
 
 import asyncio
@@ -16,7 +17,9 @@ from collections.abc import Callable, Iterable
 
 from steelyard_router.alerts.book import AlertBook, Firing
 from steelyard_router.alerts.exchange import Measured
+from steelyard_router.alerts.figure import ServiceFigures
 from steelyard_router.alerts.watch import TICK_S, tell
+from steelyard_router.alerts.window import STATUS_WINDOW_S
 from steelyard_router.cluster.incident import Incident, Memory
 from steelyard_router.cluster.peer import Ask, Peers, ask_over_http
 from steelyard_router.cluster.replica import Replica, replicas
@@ -66,6 +69,8 @@ class ClusterAlerts:
         self._book = self._fresh()
         self._term: int | None = None
         """The Lease's term that the book belongs to."""
+        self._figures: ServiceFigures | None = None
+        """Of the newest sum; None from a change of hands or of configuration to the next sum."""
         self._retry_at = -math.inf
         self._replicas: tuple[Replica, ...] | None = None
         self.election = station.election()
@@ -96,11 +101,16 @@ class ClusterAlerts:
         """As AlertBook.states; of use only from the holder."""
         return self._book.states()
 
+    @property
+    def figures(self) -> ServiceFigures | None:
+        return self._figures if self.holder else None
+
     def replace(self, config: RouterConfig, now: float) -> None:
         """Follow a configuration that has been swapped in. Another policy object's alerts are
         others, even where they say the same.
         """
         before, self._config = self._config, config
+        self._figures = None
         ended = []
         if _uid(before.policy_ref) != _uid(config.policy_ref):
             ended += self._book.replace(config.policy.model_copy(update={"alerts": ()}), now)
@@ -143,6 +153,9 @@ class ClusterAlerts:
         source = await self._peers.merged(self._measured, keep_s=self._longest_s())
         if self._term != self.election.term:
             return  # lost in the meantime
+        self._figures = ServiceFigures(
+            source, source.replicas(STATUS_WINDOW_S), self._config.policy.workloads
+        )
         now = self._station.clock()
         transitions = self._book.evaluate(now, source)
         tell(transitions)
@@ -171,7 +184,7 @@ class ClusterAlerts:
         return True
 
     def _resume(self, memory: Memory, now: float) -> None:
-        self._book = self._fresh()
+        self._book, self._figures = self._fresh(), None
         self._peers.forget()
         self.reporter.start_over(memory)
         for incident in memory.firing:
@@ -195,7 +208,7 @@ class ClusterAlerts:
     def _stand_down(self) -> None:
         if self._term is not None:
             self._term = None
-            self._book = self._fresh()
+            self._book, self._figures = self._fresh(), None
             self._peers.forget()
             self.reporter.forget()
 
@@ -208,7 +221,9 @@ class ClusterAlerts:
         return None if ref is None else self._station.subject(SLO_POLICY, ref)
 
     def _longest_s(self) -> float:
-        return max((float(alert.window_s) for alert in self._config.policy.alerts), default=0.0)
+        return float(
+            max([STATUS_WINDOW_S, *(alert.window_s for alert in self._config.policy.alerts)])
+        )
 
     def _count(self, reason: str, posting: Posting) -> None:
         if posting is Posting.POSTED:

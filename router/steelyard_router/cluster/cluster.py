@@ -17,6 +17,7 @@ from steelyard_router.cluster.alert import ClusterAlerts
 from steelyard_router.cluster.config_source import ConfigSource
 from steelyard_router.cluster.engine_source import EngineSource
 from steelyard_router.cluster.refusal import RefusalTeller
+from steelyard_router.cluster.station import COMPONENT
 from steelyard_router.config import Kubernetes, RouterConfig
 from steelyard_router.discovery.found import Engines
 from steelyard_router.duty import Duty
@@ -26,7 +27,6 @@ from steelyard_router.kube.error import KubeError
 from steelyard_router.kube.event import EventWriter
 from steelyard_router.observability.observer import Observer
 
-COMPONENT = "steelyard-router"
 FIXED = ("namespace", "engine_service", "config_map", "router_service", "lease", "service")
 """Read once, at the start."""
 

@@ -7,7 +7,7 @@ gets no requests, so its silence does no harm; one that has gone stays in the su
 measurements have left the window.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from steelyard_router.alerts.exchange import Measured, Place
@@ -64,7 +64,7 @@ class Others:
 
 
 class Merged:
-    """A Source of alerts: this replica's own measurements and the others'."""
+    """A Source of alerts and figures: this replica's own measurements and the others'."""
 
     def __init__(self, own: Measured, others: list[_Other], now: float) -> None:
         self._own = own
@@ -82,15 +82,24 @@ class Merged:
         place = Place(metric, workload, int(window_s))
         if (own := self._own.histograms.get(place)) is not None:
             merged.merge(own)
+        if any(_missing(other, self._now, window_s) for other in self._others):
+            return None
+        for measured in self._told(window_s):
+            if place in measured.histograms:
+                merged.merge(measured.histograms[place])
+        return merged
+
+    def replicas(self, window_s: float) -> int:
+        """How many have measurements in a window's sum, this one among them."""
+        return 1 + sum(1 for _ in self._told(window_s))
+
+    def _told(self, window_s: float) -> Iterator[Measured]:
         for other in self._others:
-            if _missing(other, self._now, window_s):
-                return None
             measured = other.measured
             if measured is None or measured.revision != self._own.revision:
                 continue
-            if self._now - other.heard_at <= window_s and place in measured.histograms:
-                merged.merge(measured.histograms[place])
-        return merged
+            if self._now - other.heard_at <= window_s:
+                yield measured
 
 
 def _missing(other: _Other, now: float, window_s: float) -> bool:

@@ -11,6 +11,7 @@ from steelyard_router.kube.lease import Election
 from steelyard_router.kube.resource import LLM_SERVICE, Resource
 
 COMPONENT = "steelyard-router"
+"""What Events and the API server's logs call a router."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from steelyard_router.observability.series import (
     Buckets,
     Series,
 )
+from steelyard_router.observability.service_view import service_families
 from steelyard_router.observability.shadow_view import shadow_families
 from steelyard_router.observability.snapshot import InstanceView, RouterSnapshot, Source
 
@@ -164,6 +165,8 @@ class Metrics:
         yield from _requests(observer)
         yield from _workloads(observer)
         yield from _router(observer, snapshot)
+        if snapshot.service is not None:
+            yield from service_families(snapshot.service, now)
         if (trial := observer.shadow) is not None:
             yield from shadow_families(trial)
         shown = snapshot.instances[:MAX_INSTANCES]

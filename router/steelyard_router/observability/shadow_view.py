@@ -34,6 +34,7 @@ def _workload(name: str, workload: ShadowWorkload, recent_percent: object) -> Js
         "name": name,
         "requests": workload.requests,
         "attainment_percent": recent_percent,
+        "attainment_target_percent": workload.targets.attainment_percent,
         "met": _tally(workload.met),
         "targets": {target: _tally(tally) for target, tally in workload.by_target.items()},
     }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from steelyard_router.alerts.figure import ServiceFigures
 from steelyard_router.config import ObjectRef
 from steelyard_router.observability.observer import Observer
 
@@ -53,7 +54,8 @@ class RouterSnapshot:
 
     `revision` is None until a configuration is loaded; `config_error` tells why the file on disk is
     not the one that runs. `alerts` are the states of alerts/book, their `since` on the router's
-    clock. `holder`: whether this replica is the one that judges them. Events are counted by reason.
+    clock. `holder`: whether this replica is the one that judges them; `service` holds the figures
+    of all replicas that it then has. Events are counted by reason.
     """
 
     revision: str | None
@@ -68,6 +70,7 @@ class RouterSnapshot:
     events_dropped: Mapping[str, int] = field(default_factory=dict)
     config_error: str | None = None
     holder: bool = True
+    service: ServiceFigures | None = None
     replica: str | None = None
     policy_ref: ObjectRef | None = None
     no_endpoint: str = "the configuration names no endpoint"

@@ -1,12 +1,15 @@
 """/status: the same facts as /metrics, in the words and the quantiles that people ask for.
 
 Clients may rely on the keys below; new ones may join them. Times of day are RFC 3339 in UTC.
+`service` is what all replicas measured together, null from all but the one that judges, as alerts
+count from that one only; everything else is of this replica.
 """
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from steelyard_router.observability.observer import Observer
+from steelyard_router.observability.service_view import service_status
 from steelyard_router.observability.shadow_view import shadow_status
 from steelyard_router.observability.snapshot import InstanceView, RouterSnapshot
 
@@ -42,6 +45,7 @@ def status(snapshot: RouterSnapshot, observer: Observer, now: float, wall: float
         "instances": [_instance(instance) for instance in snapshot.instances],
         "alerts": _alerts(snapshot.alerts, now, wall),
         "workloads": _workloads(observer, now),
+        "service": snapshot.service and service_status(snapshot.service, now),
         "totals": _totals(observer),
     }
 
@@ -95,6 +99,7 @@ def _workloads(observer: Observer, now: float) -> list[Json]:
             "name": name,
             "requests": book.requests,
             "attainment_percent": measured.get("Attainment", {}).get("percent"),
+            "attainment_target_percent": book.targets.attainment_percent,
         }
         row |= {key: measured.get(metric) for key, metric in MEASURES}
         rows.append(row)

@@ -253,6 +253,43 @@ async def test_a_holder_that_lost_it_posts_nothing_of_what_it_had_to_say() -> No
     assert first.alerts.states()[0]["state"] == "NoData"
 
 
+async def test_only_the_holder_has_the_services_figures_and_they_change_hands_with_the_lease() -> (
+    None
+):
+    made = world("a", "b")
+    assert all(pod.alerts.figures is None for pod in made.living)
+    made.load(a=5000.0, b=100.0)
+    await made.run(20)
+    first = made.holder
+    assert first is not None
+    figures = first.alerts.figures
+    assert figures is not None
+    assert figures.replicas == 2
+    assert (figures.score("chat", 0.0) or {})["count"] == pytest.approx(2 * 20 * 10, abs=40)
+    assert [pod.name for pod in made.living if pod.alerts.figures is not None] == [first.name]
+
+    await made.stop(first.name)
+    await made.run(10)
+
+    (second,) = made.living
+    assert made.holder is second
+    taken = second.alerts.figures
+    assert taken is not None
+    assert taken.replicas == 1
+
+
+async def test_new_targets_have_no_figures_until_they_are_added_up() -> None:
+    made = world("a")
+    await made.run(5)
+    made.change(config_of(ALERT, workloads=("chat", "batch")))
+    assert made["a"].alerts.figures is None
+    await made.run(2)
+
+    figures = made["a"].alerts.figures
+    assert figures is not None
+    assert [workload.name for workload in figures.workloads] == ["chat", "batch"]
+
+
 async def test_a_replica_out_of_reach_counts_until_its_last_word_is_older_than_the_window() -> None:
     made = world("a", "b", min_samples=700)
     await made.run(5)

@@ -32,6 +32,8 @@ def policy(*alerts: Alert, workloads: tuple[Workload, ...] = (CHAT, BATCH)) -> P
 class Fixed:
     """A source with one value per workload, which remembers what it was asked."""
 
+    count = 1204
+
     def __init__(self, **values: float) -> None:
         self.values = values
         self.asked: list[tuple[str, str, float]] = []
@@ -40,7 +42,7 @@ class Fixed:
         self.asked.append((metric, workload, window_s))
         histogram = Histogram()
         if workload in self.values:
-            histogram.record(self.values[workload], 1204)
+            histogram.record(self.values[workload], self.count)
         return histogram
 
 
@@ -109,6 +111,31 @@ def test_a_repetition_within_the_threshold_names_the_clearing_bound() -> None:
 
     assert " > clearing bound 450,000 " in repeated.message
     assert repeated.threshold == 450_000
+
+
+def test_a_repetition_while_the_data_fades_says_that_its_value_is_old() -> None:
+    book = AlertBook(policy(alert(window_s=60, repeat_s=20)), "llama")
+    book.evaluate(0.0, Fixed(chat=800_000))
+
+    (repeated,) = book.evaluate(20.0, Fixed())
+    (again,) = book.evaluate(40.0, Fixed(chat=800_000))
+
+    assert repeated.message == (
+        f"SLOAlertFiring score-p95: no samples now, last value p95 Score {repeated.value:,.0f}"
+        " > 500,000 in workload chat (window 60 s, 0 samples)"
+    )
+    assert "now, last value" not in again.message
+
+
+def test_a_repetition_on_too_few_samples_says_how_few() -> None:
+    book = AlertBook(policy(alert(window_s=60, repeat_s=20, min_samples=1300)), "llama")
+    fires = Fixed(chat=800_000)
+    fires.count = 1300
+    book.evaluate(0.0, fires)
+
+    (repeated,) = book.evaluate(20.0, Fixed(chat=100.0))
+
+    assert "only 1,204 of 1,300 samples now, last value p95 Score 8" in repeated.message
 
 
 def test_a_lack_of_data_is_said_as_such() -> None:

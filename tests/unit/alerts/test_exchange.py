@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from steelyard_router.alerts.exchange import Measured, Place, meaning
+from steelyard_router.alerts.measure import METRICS
 from steelyard_router.alerts.window import Windows
 from steelyard_router.config import Alert, Match, Policy, Targets, Workload
 from steelyard_router.scheduling.histogram import Histogram
@@ -20,13 +21,30 @@ def measured() -> Measured:
         windows.record("chat", "Score", value, 10.0)
         windows.record("chat", "TTFT", value, 10.0)  # no alert asks for it
     windows.record("batch", "TTFT", 0.5, 10.0)
+    windows.met("batch", ok=False, now=10.0)
     return Measured.of(POLICY, windows, 11.0)
 
 
-def test_it_holds_the_windows_that_alerts_ask_for_and_have_samples() -> None:
+def test_it_holds_the_windows_that_alerts_and_figures_ask_for_and_have_samples() -> None:
     counts = {place: full.count for place, full in measured().histograms.items()}
 
-    assert counts == {Place("Score", "chat", 60): 3, Place("TTFT", "batch", 300): 1}
+    assert counts == {
+        Place("Score", "chat", 60): 3,
+        Place("Score", "chat", 300): 3,
+        Place("TTFT", "batch", 300): 1,
+        Place("Attainment", "batch", 300): 1,
+    }
+
+
+def test_without_alerts_it_holds_what_is_shown_of_a_service_and_nothing_else() -> None:
+    policy = POLICY.model_copy(update={"alerts": ()})
+    windows = Windows(policy)
+    for metric in METRICS:
+        windows.record("chat", metric, 1.0, 10.0)
+
+    found = Measured.of(policy, windows, 11.0).histograms
+
+    assert set(found) == {Place("Score", "chat", 300), Place("Attainment", "chat", 300)}
 
 
 def test_it_travels_as_json_without_loss() -> None:

@@ -1,5 +1,6 @@
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import prometheus_client
@@ -17,6 +18,9 @@ from support.observed import (
     served,
 )
 
+from steelyard_router.alerts.figure import ServiceFigures
+from steelyard_router.alerts.window import Windows
+from steelyard_router.config import Targets, Workload
 from steelyard_router.observability.metrics import BREAKER_LEVELS, Metrics
 from steelyard_router.observability.observer import MAX_LINGERING
 from steelyard_router.observability.series import MAX_INSTANCES, OTHER
@@ -33,6 +37,7 @@ UNITS = (
     "_reloads",
     "_retries",
     "_evictions",
+    "_ratio",
 )
 WITHOUT_UNIT = {
     "steelyard_score",  # tokens x requests: no unit has a name
@@ -176,6 +181,29 @@ def test_the_state_of_the_router_comes_from_the_snapshot(source: MadeUp) -> None
     ] == expected
 
 
+def test_the_attainment_of_the_service_stands_beside_what_it_should_be(source: MadeUp) -> None:
+    whole = Windows(config_of("chat", "code").policy)
+    for ok in (True, True, True, False):
+        whole.met("chat", ok=ok, now=NOW)
+    chat = Workload(name="chat", slo=Targets(ttft_ms=500, attainment_percent=99))
+    figures = ServiceFigures(whole, 2, (chat, Workload(name="code")))
+    source.now = replace(source.now, service=figures)
+
+    assert value(source, "steelyard_workload_attainment_ratio", workload="chat") == 0.75
+    assert value(source, "steelyard_workload_attainment_target_ratio", workload="chat") == 0.99
+    for name in (
+        "steelyard_workload_attainment_ratio",
+        "steelyard_workload_attainment_target_ratio",
+    ):
+        assert value(source, name, workload="code") is None
+
+
+def test_a_replica_that_does_not_judge_exports_no_attainment(source: MadeUp) -> None:
+    names = {family.name for family in families(source)}
+
+    assert not any("attainment" in name for name in names)
+
+
 def test_every_breaker_state_has_a_level() -> None:
     assert set(BREAKER_LEVELS) == {state.value for state in BreakerState}
 
@@ -192,6 +220,8 @@ def test_nothing_is_registered_globally(source: MadeUp) -> None:
 
 
 def test_every_name_carries_its_unit_and_every_metric_is_explained(source: MadeUp) -> None:
+    whole = ServiceFigures(source.observer.windows, 1, config_of("chat").policy.workloads)
+    source.now = replace(source.now, service=whole)
     for family in families(source):
         assert family.name.endswith(UNITS) or family.name in WITHOUT_UNIT, family.name
         assert family.documentation.endswith("."), family.name

@@ -75,6 +75,7 @@ def test_each_target_is_judged_by_the_times_that_were_measured() -> None:
         "name": "short",
         "requests": 4,
         "attainment_percent": 25.0,
+        "attainment_target_percent": None,
         "met": {"held": 1, "told": 4, "percent": 25.0},
         "targets": {
             "ttft": {"held": 2, "told": 4, "percent": 50.0},

@@ -1,14 +1,24 @@
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
-from support.observed import NOW, MadeUp, instance_of, observer_of, served
+from support.observed import NOW, MadeUp, config_of, instance_of, observer_of, served
 
-from steelyard_router.config import Targets
+from steelyard_router.alerts.figure import ServiceFigures
+from steelyard_router.alerts.window import Windows
+from steelyard_router.config import Targets, Workload
 from steelyard_router.observability.snapshot import RouterSnapshot
 from steelyard_router.observability.status import status
 
 WALL = 1_700_000_000.0
+
+
+class Unknown:
+    """A sum that lacks a replica."""
+
+    def snapshot(self, metric: str, workload: str, window_s: float, now: float) -> None:
+        return None
 
 
 def document(source: MadeUp, now: float = NOW) -> dict[str, Any]:
@@ -68,6 +78,50 @@ def test_a_workload_shows_quantiles_and_attainment(source: MadeUp) -> None:
     assert chat["score"]["p95"] == pytest.approx(3000, rel=0.02)
     assert {"tpot_ms", "e2e_ms"} < set(chat)
     assert code["attainment_percent"] == 0
+
+
+def test_a_router_that_does_not_judge_has_no_figures_of_the_service(source: MadeUp) -> None:
+    source.now = replace(source.now, holder=False)
+
+    assert document(source)["service"] is None
+
+
+def test_the_services_figures_stand_beside_the_routers_own(source: MadeUp) -> None:
+    """Another replica has had nothing but misses."""
+    whole = Windows(config_of("chat").policy)
+    whole.record("chat", "Score", 9000.0, NOW)
+    for ok in (True, True, True, False, False, False):
+        whole.met("chat", ok=ok, now=NOW)
+    chat = Workload(name="chat", slo=Targets(ttft_ms=500, attainment_percent=99))
+    workloads = (chat, Workload(name="code"))
+    source.now = replace(source.now, service=ServiceFigures(whole, 2, workloads))
+
+    found = document(source)
+
+    assert found["workloads"][0]["attainment_percent"] == 75
+    assert found["service"]["replicas"] == 2
+    first, second = found["service"]["workloads"]
+    assert set(first) == {
+        "name", "attainment_percent", "attainment_target_percent", "score",
+    }  # fmt: skip
+    assert (first["name"], first["attainment_percent"]) == ("chat", 50)
+    assert first["attainment_target_percent"] == 99
+    assert set(first["score"]) == {"count", "mean", "p50", "p95", "p99"}
+    assert first["score"]["p95"] == pytest.approx(9000, rel=0.02)
+    assert (second["attainment_percent"], second["attainment_target_percent"]) == (None, None)
+    assert second["score"]["count"] == 0
+
+
+def test_a_service_that_is_not_known_has_nulls(source: MadeUp) -> None:
+    figures = ServiceFigures(Unknown(), 1, (Workload(name="chat"),))
+    source.now = replace(source.now, service=figures)
+
+    (chat,) = document(source)["service"]["workloads"]
+
+    assert chat == {
+        "name": "chat", "attainment_percent": None, "attainment_target_percent": None,
+        "score": None,
+    }  # fmt: skip
 
 
 def test_totals_are_those_of_the_life_of_the_process(source: MadeUp) -> None:

@@ -12,7 +12,17 @@ ROW = {"alert": "a", "workload": "all", "state": "Firing", "since": "2026-03-01T
 MEASURED: Tree = {
     "policy_ref": {"name": "fast", "uid": "uid-fast"},
     "alerts": [{**ROW, "value": 123456.7}, {**ROW, "workload": "b", "state": "NoData"}],
-    "workloads": [{"name": "all", "attainment_percent": 98.6, "score": {"p95": 1234.5}}],
+    "service": {
+        "replicas": 2,
+        "workloads": [
+            {
+                "name": "all",
+                "attainment_percent": 98.6,
+                "attainment_target_percent": 99,
+                "score": {"p95": 1234.5},
+            }
+        ],
+    },
 }
 
 
@@ -48,6 +58,7 @@ def test_a_policys_status_fits() -> None:
 
     assert list(misfits(root("SLOPolicy")["properties"]["status"], status)) == []
     assert {"alerts", "attainment", "firing", "measuredTime", "targets"} <= status.keys()
+    assert status["attainment"][0]["targetPercent"] == 99
 
 
 def test_what_does_not_fit_is_found() -> None:

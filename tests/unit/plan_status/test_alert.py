@@ -37,9 +37,20 @@ def row(state: str = "OK", value: float | None = 100.0, since_s: float = 60.0) -
 
 
 def says(*alerts: Tree, percent: float | None = 97.3, **more: Any) -> RouterReport:
-    workloads = [{"name": "all", "attainment_percent": percent}]
-    given = {"policy_ref": OURS, "alerts": list(alerts), "workloads": workloads, **more}
+    given = {
+        "policy_ref": OURS,
+        "alerts": list(alerts),
+        "workloads": [{"name": "all", "attainment_percent": 1.0}],
+        "service": service_of(percent),
+        **more,
+    }
     return report(**given)
+
+
+def service_of(percent: float | None, target: int | None = None) -> Tree:
+    """What the holder has added up; its own requests met next to nothing."""
+    measured = {"attainment_percent": percent, "attainment_target_percent": target}
+    return {"replicas": 2, "workloads": [{"name": "all", **measured, "score": None}]}
 
 
 def judged(
@@ -71,6 +82,36 @@ def test_the_holders_alerts_and_attainment_are_copied() -> None:
     assert made.status["measuredTime"] == ago(0)
     assert condition(made) == ("True", "Firing")
     assert made.requeue_s == 10.0
+
+
+def test_attainment_stands_beside_what_it_should_be() -> None:
+    made = judged(says(service=service_of(97.3, 99)))
+
+    assert made.status["attainment"] == [
+        {"service": "chat", "workload": "all", "percent": 97, "targetPercent": 99}
+    ]
+    edited = later(made, 120, says(service=service_of(97.3, 95)))
+    assert edited.status["attainment"][0]["targetPercent"] == 95
+    assert later(made, 120, says(service=service_of(97.3, 99))).status == made.status
+
+
+def test_a_router_that_has_no_figures_of_the_service_gives_its_own() -> None:
+    older = report(
+        policy_ref=OURS, alerts=[], workloads=[{"name": "all", "attainment_percent": 80.0}]
+    )
+
+    assert judged(older).status["attainment"] == [
+        {"service": "chat", "workload": "all", "percent": 80}
+    ]
+
+
+def test_attainment_stays_while_a_new_holder_has_not_heard_the_others() -> None:
+    before = judged(says(row("OK"), service=service_of(97.3, 99)))
+
+    made = later(before, 120, says(row("Firing"), service=None))
+
+    assert made.status["attainment"] == before.status["attainment"]
+    assert [item["state"] for item in made.status["alerts"]] == ["Firing"]
 
 
 def test_an_alert_that_fires_changes_no_other_condition() -> None:

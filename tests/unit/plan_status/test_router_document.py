@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
+import pytest
 from support.manifests import policy, service
 from support.observed import MadeUp, instance_of, observer_of, served
 from support.seen import NOW, deployment, router_service
@@ -18,7 +19,11 @@ from steelyard_operator.plan.status import (
     service_status,
 )
 from steelyard_router.alerts.book import AlertBook
+from steelyard_router.alerts.figure import ServiceFigures
+from steelyard_router.cluster.merge import Others
+from steelyard_router.cluster.replica import Replica
 from steelyard_router.config import Alert, ObjectRef, Policy, Targets, Workload
+from steelyard_router.observability.observer import Observer
 from steelyard_router.observability.status import status
 
 WALL = NOW.timestamp()
@@ -28,8 +33,22 @@ POLICY = Policy(
 )
 
 
+def both(own: Observer) -> ServiceFigures:
+    other = observer_of("chat", slo=Targets(ttft_ms=500))
+    for _ in range(20):
+        other.finished(served(ttft_s=9.0, score=90_000.0), 1000.0)
+    others = Others()
+    others.follow([Replica("b", "b", ready=True)], 1000.0, keep_s=300)
+    others.heard("b", other.measured(1001.0), 1001.0)
+    merged = others.merged(own.measured(1001.0), 1001.0)
+    slo = Targets(ttft_ms=500, attainment_percent=95)
+    return ServiceFigures(merged, 2, (Workload(name="chat", slo=slo),))
+
+
 def document(**changes: Any) -> RouterReport:
-    """What a router says that served twenty requests, under a policy whose alert fires."""
+    """What a router says that served twenty requests, under a policy whose alert fires. Another has
+    served twenty more, all too late.
+    """
     observer = observer_of("chat", slo=Targets(ttft_ms=500))
     for _ in range(20):
         observer.finished(served(), 1000.0)
@@ -41,6 +60,7 @@ def document(**changes: Any) -> RouterReport:
         alerts=tuple(book.states()),
         instances=(instance_of("a", models=("m",)), instance_of("b", healthy=False)),
         policy_ref=ObjectRef(name="fast", uid="uid-fast"),
+        service=both(observer),
         **changes,
     )
     said = orjson.loads(orjson.dumps(status(made.now, observer, 1001.0, WALL)))
@@ -63,7 +83,9 @@ def test_a_policy_shows_the_alerts_and_the_attainment_of_a_real_document() -> No
     assert (alert["alert"], alert["workload"], alert["state"]) == ("slow", "chat", "Firing")
     assert alert["since"] == "2026-03-01T12:00:00Z"
     assert float(alert["value"]) > 10
-    assert found["attainment"] == [{"service": "chat", "workload": "chat", "percent": 100}]
+    assert found["attainment"] == [
+        {"service": "chat", "workload": "chat", "percent": 50, "targetPercent": 95}
+    ]
     assert found["ancestors"][0]["programmedReplicas"] == "1/1"
 
 
@@ -83,4 +105,4 @@ def test_a_service_shows_the_instances_and_the_score_of_a_real_document() -> Non
 
     assert (found["replicas"], found["readyReplicas"]) == (2, 1)
     assert found["model"] == "m"
-    assert found["p95Score"] > 10
+    assert found["p95Score"] == pytest.approx(90_000, rel=0.02)

@@ -112,7 +112,13 @@ def row(state: str, value: float | None) -> Tree:
     return {**head, "state": state, "value": value, "since": since.isoformat()}
 
 
+def shares(percent: float | None, target: object) -> Tree:
+    measured = {"attainment_percent": percent, "attainment_target_percent": target}
+    return {"replicas": 1, "workloads": [{"name": "all", **measured, "score": None}]}
+
+
 values = st.none() | st.floats(0, 1e12)
+targets = st.none() | st.integers(1, 100) | st.just("99")
 statuses = st.fixed_dictionaries(
     {},
     optional={
@@ -133,6 +139,7 @@ statuses = st.fixed_dictionaries(
             ),
             max_size=1,
         ),
+        "service": st.none() | st.builds(shares, st.none() | st.floats(0, 100), targets),
         "unready_reason": st.sampled_from([None, "no endpoint"]),
         "policy_ref": st.just({"name": "fast", "uid": "uid-fast"}),
         "shadow": st.none() | st.just({"name": "fast", "uid": "uid-fast", "alerts": []}),

@@ -121,8 +121,12 @@ def test_the_service_lists_the_policies_that_name_it_and_what_became_of_them() -
 
 
 def score(value: float | None) -> dict[str, Any]:
+    """Of the service; this replica's own scores are higher."""
     low = {"name": "batch", "score": {"p95": 10.0}}
-    return {"workloads": [low, {"name": "chat", "score": {"p95": value}}]}
+    unknown = {"name": "code", "score": None}
+    rows = [low, unknown, {"name": "chat", "score": {"p95": value}}]
+    own = [{"name": "chat", "score": {"p95": 1e9}}]
+    return {"workloads": own, "service": {"replicas": 2, "workloads": rows}}
 
 
 @pytest.mark.parametrize(
@@ -146,6 +150,21 @@ def test_the_p95_score_is_rewritten_when_it_moved_and_the_last_write_is_old(
 
     assert status["p95Score"] == expected
     assert (status["measuredTime"] == ago(0)) == (before != expected)
+
+
+def test_a_router_that_has_no_score_of_the_service_gives_its_own() -> None:
+    older = report(workloads=[{"name": "chat", "score": {"p95": 900.0}}])
+
+    assert judged(seen(reports=(older,))).status["p95Score"] == 900
+
+
+def test_the_p95_score_stays_while_a_new_holder_has_not_heard_the_others() -> None:
+    old = {"p95Score": 1000, "measuredTime": ago(90)}
+    made = service().model_copy(update={"status": old})
+
+    status = judged(seen(reports=(report(**{**score(5.0), "service": None}),)), made).status
+
+    assert (status["p95Score"], status["measuredTime"]) == (1000, ago(90))
 
 
 def test_a_report_of_a_replica_that_does_not_hold_the_lease_gives_no_figure() -> None:

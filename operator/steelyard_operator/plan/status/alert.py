@@ -1,8 +1,10 @@
 """What the routers measured for a policy, copied: alert states and attainment.
 
 The operator merges nothing: the replica that holds the alert Lease has merged, and its report
-counts, provided that it speaks of this very policy. Where no holder answers, the stored rows stay;
-where the service or its routers are gone, they go.
+counts, provided that it speaks of this very policy. Where no holder answers, or has not merged yet,
+the stored rows stay; where the service or its routers are gone, they go.
+
+A policy on trial is measured by each replica for itself: its rows are the holder's own traffic.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +13,8 @@ from math import floor
 
 from steelyard_operator.plan.attachment import PolicyResult
 
-from .live import Live, Object, at, moment, rows, stamp, text
+from .figure import workloads
+from .live import Live, Object, at, count, moment, rows, stamp, text
 from .measured import moved, rested
 from .observed import holder
 from .programmed import Target
@@ -52,12 +55,15 @@ def _now(
     states: list[Object] = []
     shares: list[Object] = []
     for service, section in _sections(result, targets):
+        measured = None if section is None else workloads(section)
         if section is None:
-            states += [row for row in _listed(stored, "alerts") if row["service"] == service]
-            shares += [row for row in _listed(stored, "attainment") if row["service"] == service]
+            states += _stored(stored, "alerts", service)
         else:
             states += _states(service, section, before)
-            shares += _shares(service, section)
+        if measured is None:
+            shares += _stored(stored, "attainment", service)
+        else:
+            shares += _shares(service, measured)
     states.sort(key=lambda row: (ORDER.index(row["state"]), _key(row)))
     return states[:ROWS], sorted(shares, key=_key)[:ROWS]
 
@@ -106,12 +112,15 @@ def _since(alert: Live, row: Live, before: Live) -> str | None:
     return stamp(told)
 
 
-def _shares(service: str, section: Live) -> Iterator[Object]:
-    for workload in rows(section, "workloads"):
+def _shares(service: str, measured: Iterable[Live]) -> Iterator[Object]:
+    for workload in measured:
         percent = _number(workload.get("attainment_percent"))
-        if percent is not None:
-            name = text(workload, "name")
-            yield {"service": service, "workload": name, "percent": floor(percent + _FLOAT_DUST)}
+        if percent is None:
+            continue
+        name = text(workload, "name")
+        row = {"service": service, "workload": name, "percent": floor(percent + _FLOAT_DUST)}
+        target = count(workload, "attainment_target_percent")
+        yield row | ({"targetPercent": target} if target else {})
 
 
 def _verdicts(states: Iterable[Live]) -> dict[Key, tuple[str, str]]:
@@ -131,6 +140,7 @@ def _drifted(new: list[Object], old: list[Object]) -> bool:
         return True
     return any(
         row.get("state") != before[_key(row)].get("state")
+        or row.get("targetPercent") != before[_key(row)].get("targetPercent")
         or _moved(_figure(before[_key(row)]), _figure(row))
         for row in new
     )
@@ -155,6 +165,10 @@ def _listed(stored: object, field: str) -> list[Object]:
         for row in rows(stored, field)
         if text(row, "service") and (field != "alerts" or row.get("state") in ORDER)
     ]
+
+
+def _stored(stored: object, field: str, service: str) -> list[Object]:
+    return [row for row in _listed(stored, field) if row["service"] == service]
 
 
 def _key(row: Live) -> Key:
