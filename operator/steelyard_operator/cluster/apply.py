@@ -94,12 +94,15 @@ class Applier:
             return
         self._stamps.setdefault(owner, {})[key] = _stamp(result, asked)
         outcome.live[key] = result
-        before = None if live is None else _version(live)
-        if before == _version(result):
+        if live is not None and _version(live) == _version(result):
             return
+        same_wish = last is not None and last.asked == asked
+        if same_wish and live is not None and not differ(live, result, desired):
+            return  # its status was written between our reading and our apply
         outcome.changed.add(key)
-        if last is not None and last.asked == asked:
-            outcome.corrected.append((*key, f"{before or 'deleted'}..{_version(result)}"))
+        if same_wish:
+            before = "deleted" if live is None else _version(live)
+            outcome.corrected.append((*key, f"{before}..{_version(result)}"))
 
     async def _delete(self, owner: str, item: Object, outcome: Outcome) -> None:
         key, metadata = child_key(item), item["metadata"]
@@ -116,6 +119,15 @@ class Applier:
         self._stamps.get(owner, {}).pop(key, None)
         outcome.live.pop(key, None)
         outcome.changed.add(key)
+
+
+def differ(before: object, after: object, asked: object) -> bool:
+    """Whether two states of an object differ in anything that is asked for."""
+    if not isinstance(asked, dict):
+        return before != after
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return True
+    return any(differ(before.get(key), after.get(key), part) for key, part in asked.items())
 
 
 def _aimed(desired: Object, live: Object | None) -> Object:

@@ -11,15 +11,17 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import aiohttp
 
 from steelyard_operator.plan.child import Settings
 from steelyard_router.kube.client import Kube
+from steelyard_router.kube.error import KubeError
 from steelyard_router.kube.event import EventWriter
 
 from .admin import admin_server
@@ -33,7 +35,7 @@ from .metric import Metrics
 from .policy import PolicyReconcile
 from .preflight import preflight
 from .publish import Publisher
-from .queue import WorkQueue
+from .queue import RetryError, WorkQueue
 from .report import Ask, HttpFetch, router_reports
 from .resync import Resync
 from .service import ServiceReconcile
@@ -77,7 +79,9 @@ class Controller:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set. Raises ClusterError or KubeError when it cannot begin."""
-        await preflight(self._kube, self._options.namespaces)
+        checking = preflight(self._kube, self._options.namespaces)
+        if not await _done_before(stop, checking):
+            return
         async with aiohttp.ClientSession() as session:
             ask = self._ask or _over_http(session)
             loop = asyncio.get_running_loop()
@@ -114,7 +118,10 @@ class Controller:
     def _work(self, ask: Ask) -> tuple[WorkQueue, Dispatcher]:
         async def handle(key: ObjectKey) -> float | None:
             reconcile = services if key.kind == "LLMService" else policies
-            return await reconcile(key)
+            try:
+                return await reconcile(key)
+            except KubeError as error:
+                raise RetryError(str(error)) from error
 
         queue = WorkQueue(handle, rng=self._rng, observer=self.metrics)
         dispatcher = Dispatcher(queue.add)
@@ -168,6 +175,20 @@ class _Hear:
     def __call__(self, event: Heard) -> None:
         self.metrics.heard(event.kind)
         self.dispatcher.hear(event)
+
+
+async def _done_before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Whether `work` was done before `stop` was set; its errors are raised."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+        return working.done()
+    finally:
+        working.cancel()
+        stopping.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)
 
 
 def _over_http(session: aiohttp.ClientSession) -> Ask:

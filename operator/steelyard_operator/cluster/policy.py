@@ -11,7 +11,6 @@ from steelyard_operator.api.llmservice import LLMService
 from steelyard_operator.plan import Key, Plan, ServicePlan, plan
 from steelyard_operator.plan.child import cluster_config
 from steelyard_operator.plan.status import Target, policy_status
-from steelyard_router.kube.error import KubeError
 from steelyard_router.kube.resource import LLM_SERVICE, SLO_POLICY, Object
 
 from .heard import targets as named
@@ -19,7 +18,6 @@ from .key import ObjectKey
 from .means import Means
 from .observe import Routers, namespace_objects, routers
 from .parse import policies, services
-from .queue import RetryError
 from .told import told
 
 
@@ -64,10 +62,7 @@ class PolicyReconcile:
         }
         uids[SLO_POLICY.kind, key.name] = body["metadata"]["uid"]
         self._means.metrics.status(key, status.status)
-        try:
-            await self._means.publisher.publish(SLO_POLICY, body, status, uids)
-        except KubeError as error:
-            raise RetryError(f"status not stored: {error}") from error
+        await self._means.publisher.publish(SLO_POLICY, body, status, uids)
         return status.requeue_s
 
     async def _targets(

@@ -5,6 +5,7 @@ right that is missing. What cannot be asked for (a write) shows in conditions.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
@@ -17,6 +18,11 @@ from .heard import SERVICE_LABEL
 from .watched import LABELLED, OWN
 
 WATCH_S = 1
+PATIENCE_S = 30.0
+AGAIN_S = 0.5
+PASSING = frozenset({0, 429, 500, 502, 503, 504})
+
+log = logging.getLogger(__name__)
 
 INSTALL = (
     "the API server does not know {kinds} of steelyard.io/v1alpha1: install the CRDs "
@@ -28,8 +34,31 @@ FORBIDDEN = (
 )
 
 
-async def preflight(kube: Kube, namespaces: Sequence[str]) -> None:
-    """Raises ClusterError that says what to do; KubeError when the server cannot be asked."""
+async def preflight(
+    kube: Kube, namespaces: Sequence[str], *, patience_s: float = PATIENCE_S
+) -> None:
+    """Raises ClusterError that says what to do; KubeError when the server cannot be asked.
+
+    A server that is not there yet, or not ready for kinds that it has just learned, is asked again
+    for `patience_s`.
+    """
+    told = False
+    for _ in range(int(patience_s / AGAIN_S)):
+        try:
+            await _check(kube, namespaces)
+        except KubeError as error:
+            if error.status not in PASSING:
+                raise
+            if not told:
+                log.warning("%s; it is asked again for up to %.0f s", error, patience_s)
+            told = True
+            await asyncio.sleep(AGAIN_S)
+        else:
+            return
+    await _check(kube, namespaces)
+
+
+async def _check(kube: Kube, namespaces: Sequence[str]) -> None:
     served = await kube.served(OWN[0].group, OWN[0].version)
     missing = [resource.kind for resource in OWN if resource.plural not in served]
     if missing:

@@ -4,6 +4,7 @@ Only event handlers: no finalizers, no annotations, no daemons, no timers, no po
 registry is built by a call, so that two operators in one process do not meet in kopf's own.
 """
 
+import asyncio
 from collections.abc import Callable
 
 import kopf
@@ -14,14 +15,26 @@ from .heard import SERVICE_LABEL, Heard, heard
 from .login import Login
 from .watched import LABELLED, OWN
 
+WATCH_TASK = "watcher for "
+"""How kopf calls the tasks of its watches."""
+ENDING_S = 5.0
 
-def build_registry(tell: Callable[[Heard], None], login: Login) -> kopf.OperatorRegistry:
-    """`tell` is called with every event, on kopf's thread."""
+
+def build_registry(
+    tell: Callable[[Heard], None], login: Login, ending: Callable[[], None]
+) -> kopf.OperatorRegistry:
+    """`tell` is called with every event, on kopf's thread; `ending` when kopf begins to end."""
     registry = kopf.OperatorRegistry()
     # Permanent: whoever runs kopf starts it again, with a back-off shorter than kopf's own minute.
     kopf.on.login(registry=registry, id="login", errors=kopf.ErrorsMode.PERMANENT)(login.log_in)
     for resource in (*OWN, *LABELLED):
         _watch(registry, resource, tell)
+
+    async def on_cleanup(**_: object) -> None:
+        ending()
+        await _end_watches()
+
+    kopf.on.cleanup(registry=registry, id="cleanup")(on_cleanup)
     return registry
 
 
@@ -62,3 +75,14 @@ def _watch(
         registry=registry,
         id=f"hear-{resource.plural}",
     )(on_event)
+
+
+async def _end_watches() -> None:
+    """Where one watch dies, kopf 1.45 closes its credentials under the others, which then wait for
+    a login that never comes, and so it never ends. They have to go first.
+    """
+    watches = [task for task in asyncio.all_tasks() if task.get_name().startswith(WATCH_TASK)]
+    for task in watches:
+        task.cancel()
+    if watches:
+        await asyncio.wait(watches, timeout=ENDING_S)

@@ -145,10 +145,7 @@ class ServiceReconcile:
         }
         uids[LLM_SERVICE.kind, key.name] = body["metadata"]["uid"]
         self._means.metrics.status(key, status.status)
-        try:
-            await self._means.publisher.publish(LLM_SERVICE, body, status, uids)
-        except KubeError as error:
-            raise RetryError(f"status not stored: {error}") from error
+        await self._means.publisher.publish(LLM_SERVICE, body, status, uids)
         return status.requeue_s
 
     # -- memory, for speed alone ------------------------------------------------------------------

@@ -134,7 +134,7 @@ class Watcher:
         self._pulse.watching, self._pulse.error = True, ""
         try:
             await kopf.operator(
-                registry=build_registry(tell, login),
+                registry=build_registry(tell, login, self._ending),
                 settings=build_settings(),
                 standalone=True,
                 # Else it asks for the user's name, which a container's user need not have.
@@ -148,6 +148,10 @@ class Watcher:
             beat.cancel()
             await login.close()
             await asyncio.sleep(CLOSING_S)
+
+    def _ending(self) -> None:
+        """Before it has ended: if it should hang in that, it is known to be deaf."""
+        self._pulse.watching, self._pulse.error = False, "kopf has ended, its log says why"
 
     async def _beat(self) -> None:
         while True:
