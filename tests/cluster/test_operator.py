@@ -2,17 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 import pytest
 from support.api_server import ApiServer
-from support.running_operator import Place, eventually, operator, place
+from support.running_operator import Place, eventually, operator, place, sample
 
-from steelyard_operator.cluster.metric import sample
+from steelyard_operator.cluster.controller import Controller
+from steelyard_operator.plan.status import RouterReport
 from steelyard_router.kube.resource import (
     CONFIG_MAP,
     DEPLOYMENT,
     LLM_SERVICE,
+    NAMESPACE,
     PDB,
     ROLE_BINDING,
     SERVICE,
@@ -60,6 +62,10 @@ def has_condition(
     return holds
 
 
+def reconciles(controller: Controller, result: str = "ok") -> float:
+    return sample(controller.metrics, "reconciles_total", kind="LLMService", result=result)
+
+
 async def settled(user: Place, service: str = "chat") -> dict[tuple[str, str], str]:
     """The children's resourceVersions once they have held still for a while."""
     await eventually(has_children(user, service))
@@ -93,8 +99,7 @@ async def test_a_service_gets_its_children_and_a_status(api_server: ApiServer, u
         assert body["status"]["observedGeneration"] == 1
         assert "finalizers" not in body["metadata"]
         assert body["metadata"].get("annotations", {}) == {}
-        objects = {"kind": "LLMService", "ready": "False"}
-        assert sample(controller.metrics, "steelyard_operator_objects", objects) == 1
+        assert sample(controller.metrics, "objects", kind="LLMService", ready="False") == 1
 
 
 async def test_a_second_operator_writes_nothing(api_server: ApiServer, user: Place) -> None:
@@ -105,10 +110,9 @@ async def test_a_second_operator_writes_nothing(api_server: ApiServer, user: Pla
     stored = await user.get(LLM_SERVICE, "chat")
 
     async with operator(api_server) as controller:
-        reconciles = {"kind": "LLMService", "result": "ok"}
 
         async def worked() -> bool:
-            return sample(controller.metrics, "steelyard_operator_reconciles_total", reconciles) > 2
+            return reconciles(controller) > 2
 
         await eventually(worked)
 
@@ -186,8 +190,7 @@ async def test_a_deleted_service_takes_its_children_along(
             return not await user.children("chat")
 
         await eventually(gone, 60.0)
-        objects = {"kind": "LLMService", "ready": "False"}
-        assert sample(controller.metrics, "steelyard_operator_objects", objects) == 0
+        assert sample(controller.metrics, "objects", kind="LLMService", ready="False") == 0
 
 
 async def test_a_policy_edit_reaches_the_routers_configuration_within_a_second(
@@ -332,28 +335,61 @@ async def test_five_services_at_rest_send_no_write_over_two_resyncs(
         for name in names:
             await settled(user, name)
         mark = user.audit.mark()
-        requeues = sample(
-            controller.metrics,
-            "steelyard_operator_reconciles_total",
-            {"kind": "LLMService", "result": "ok"},
-        )
+        requeues = reconciles(controller)
 
         async def passed() -> bool:
-            count = sample(
-                controller.metrics,
-                "steelyard_operator_reconciles_total",
-                {"kind": "LLMService", "result": "ok"},
-            )
+            count = reconciles(controller)
             return count >= requeues + 3 * len(names)
 
         await eventually(passed, 60.0)
 
         assert user.writes(mark) == []
-        assert (
-            sample(
-                controller.metrics,
-                "steelyard_operator_reconciles_total",
-                {"kind": "LLMService", "result": "failed"},
-            )
-            == 0
+        assert reconciles(controller, "failed") == 0
+
+
+async def test_a_policy_is_programmed_once_its_routers_report_what_was_compiled(
+    api_server: ApiServer, user: Place
+) -> None:
+    said = RouterReport("chat-router-1", "an-older-one", ready=True, holder=True)
+
+    async def ask(pods: Iterable[Object]) -> tuple[RouterReport, ...]:
+        return (said,)
+
+    async with operator(api_server, ask=ask):
+        await user.service("chat")
+        await user.policy("gold", "chat")
+        await eventually(has_condition(user, "gold", "Programmed", "Reconciling", SLO_POLICY))
+        stored = (await user.get(SLO_POLICY, "gold") or {})["status"]["ancestors"][0]
+        assert stored["programmedReplicas"] == "0/1"
+
+        said = RouterReport("chat-router-1", stored["revision"], ready=True, holder=True)
+
+        took_s = await eventually(
+            has_condition(user, "gold", "Programmed", "Programmed", SLO_POLICY)
         )
+        log.info("programmed %.2f s after the router reported it", took_s)
+
+
+async def test_without_a_namespace_it_works_in_all_of_them(
+    api_server: ApiServer, user: Place
+) -> None:
+    other = f"{user.namespace}-b"
+    namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}}
+    await user.kube.create(namespace)
+    async with operator(api_server, everywhere=True):
+        await user.service("chat")
+        await user.put(
+            LLM_SERVICE,
+            "chat",
+            metadata={"namespace": other},
+            spec={"engine": {"type": "Simulator"}},
+        )
+        await eventually(has_children(user))
+
+        async def there() -> bool:
+            return await user.kube.get(DEPLOYMENT, other, "chat-router") is not None
+
+        await eventually(there)
+        await user.kube.delete(DEPLOYMENT, other, "chat-router")
+        await eventually(there)
+    await user.kube.delete(NAMESPACE, None, other)

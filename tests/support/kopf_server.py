@@ -27,6 +27,25 @@ class KopfServer:
         self.requests: list[web.Request] = []
         self.watches: dict[str, list[asyncio.Queue[bytes | None]]] = {}
         self.port = 0
+        self.version = 10
+        """What was before is forgotten: a watch from there is answered with 410."""
+        self._runner: web.AppRunner | None = None
+
+    async def up(self) -> None:
+        """On the port that it had before, if it was up before."""
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self.serve)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        await site.start()
+        self.port = int(self._runner.addresses[0][1])
+
+    async def down(self) -> None:
+        self.hang_up()
+        if self._runner is not None:
+            runner, self._runner = self._runner, None
+            await runner.cleanup()
 
     def tell(self, plural: str, kind: str, body: Object) -> None:
         """A change, to all watches of a kind."""
@@ -65,7 +84,7 @@ class KopfServer:
             return web.json_response(body, status=403)
         if request.query.get("watch"):
             return await self._watch(request, plural)
-        metadata = {"resourceVersion": "10"}
+        metadata = {"resourceVersion": str(self.version)}
         return web.json_response({"metadata": metadata, "items": self.lists.get(plural, [])})
 
     def _discovery(self, parts: list[str]) -> web.Response:
@@ -83,6 +102,10 @@ class KopfServer:
     async def _watch(self, request: web.Request, plural: str) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
+        if int(request.query["resourceVersion"]) < self.version:
+            error = {"code": 410, "reason": "Expired", "message": "too old resource version"}
+            await response.write(json.dumps({"type": "ERROR", "object": error}).encode() + b"\n")
+            return response
         queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.watches.setdefault(plural, []).append(queue)
         try:
@@ -119,14 +142,8 @@ def _described(kind: Resource) -> Object:
 @contextlib.asynccontextmanager
 async def kopf_server() -> AsyncIterator[KopfServer]:
     server = KopfServer()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", server.serve)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.port = int(runner.addresses[0][1])
+    await server.up()
     try:
         yield server
     finally:
-        server.hang_up()
-        await runner.cleanup()
+        await server.down()

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from typing import Any
 
 from steelyard_operator.cluster.controller import Controller, Options
+from steelyard_operator.cluster.metric import Metrics
 from steelyard_operator.cluster.report import Ask
 from steelyard_operator.cluster.watched import CHILDREN
 from steelyard_operator.plan.child import Settings
@@ -96,12 +97,16 @@ async def place(server: ApiServer) -> AsyncIterator[Place]:
 
 @contextlib.asynccontextmanager
 async def operator(
-    server: ApiServer, *, resync_s: float = 600.0, ask: Ask | None = None
+    server: ApiServer,
+    *,
+    resync_s: float = 600.0,
+    ask: Ask | None = None,
+    everywhere: bool = False,
 ) -> AsyncIterator[Controller]:
-    """Works in the test's namespace until the block ends."""
+    """Works in the test's namespace, or in all, until the block ends."""
     options = Options(
         settings=SETTINGS,
-        namespaces=(server.namespace,),
+        namespaces=() if everywhere else (server.namespace,),
         kubeconfig=str(server.kubeconfig),
         host="127.0.0.1",
         port=0,
@@ -123,6 +128,11 @@ async def operator(
         finally:
             stop.set()
             await running
+
+
+def sample(metrics: Metrics, name: str, **labels: str) -> float:
+    """One value; 0 if it was never counted."""
+    return metrics.registry.get_sample_value(f"steelyard_operator_{name}", labels) or 0.0
 
 
 async def nobody(_: Iterable[Object]) -> tuple[RouterReport, ...]:

@@ -39,6 +39,7 @@ from .queue import RetryError, WorkQueue
 from .report import Ask, HttpFetch, router_reports
 from .resync import Resync
 from .service import ServiceReconcile
+from .silence import PatientFetch
 from .watcher import Watcher
 
 COMPONENT = "steelyard-operator"
@@ -82,7 +83,9 @@ class Controller:
         checking = preflight(self._kube, self._options.namespaces)
         if not await _done_before(stop, checking):
             return
-        async with aiohttp.ClientSession() as session:
+        # No limit: who waits for a connection to one router would count as silent.
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector) as session:
             ask = self._ask or _over_http(session)
             loop = asyncio.get_running_loop()
             queue, dispatcher = self._work(ask)
@@ -192,5 +195,5 @@ async def _done_before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
 
 
 def _over_http(session: aiohttp.ClientSession) -> Ask:
-    fetch = HttpFetch(session)
+    fetch = PatientFetch(HttpFetch(session), time.monotonic)
     return lambda pods: router_reports(fetch, pods)

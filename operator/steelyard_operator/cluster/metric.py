@@ -1,7 +1,6 @@
 """The operator's own metrics, in a registry of their own. Labels are kinds and words, bounded."""
 
 import time
-from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -130,8 +129,3 @@ class _Objects(Collector):
             value=sum(self._firing.values()),
         )
         return [objects, firing]
-
-
-def sample(metrics: Metrics, name: str, labels: Mapping[str, str] | None = None) -> float:
-    """One value, for whoever wants to know without scraping; 0 if it was never counted."""
-    return metrics.registry.get_sample_value(name, dict(labels or {})) or 0.0

@@ -4,7 +4,7 @@ The CRD's schema refuses nearly all of that beforehand; what is left is an objec
 under another version of the schema.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
@@ -16,6 +16,8 @@ from steelyard_operator.api.slopolicy import SLOPolicy
 from steelyard_operator.errors import InvalidObjectError
 from steelyard_operator.plan.claim import Claim, unreadable_claim
 from steelyard_router.kube.resource import Object
+
+from .heard import targets
 
 TOLD = 3
 
@@ -55,6 +57,13 @@ def policies(bodies: Iterable[Object]) -> tuple[list[SLOPolicy], list[Claim]]:
         except InvalidObjectError as error:
             unreadable.append(unreadable_claim(body, str(error)))
     return found, unreadable
+
+
+def concerning(bodies: Iterable[Object], services: Collection[str]) -> Iterator[Object]:
+    """Of policies, those that name any of the services: no other can matter to these. Reading one
+    costs a thousand times as much as this, and a namespace may hold hundreds.
+    """
+    return (body for body in bodies if not set(targets(body)).isdisjoint(services))
 
 
 def _ends(body: Object) -> bool:

@@ -17,7 +17,7 @@ from .heard import targets as named
 from .key import ObjectKey
 from .means import Means
 from .observe import Routers, namespace_objects, routers
-from .parse import policies, services
+from .parse import concerning, policies, services
 from .told import told
 
 
@@ -35,30 +35,32 @@ class PolicyReconcile:
             return None
         if "deletionTimestamp" in body["metadata"]:
             return None
-        self._uids[key] = body["metadata"]["uid"]
-        there, rivals = await namespace_objects(self._means.kube, key.namespace)
+        self._remember(key, body["metadata"]["uid"])
+        there, others = await namespace_objects(self._means.kube, key.namespace)
         targeted = [item for item in there if item["metadata"]["name"] in named(body)]
         found = await routers(
             self._means.kube, key.namespace, (item["metadata"]["name"] for item in targeted)
         )
         # The very object that was read decides, whatever the listing says a moment later.
-        others = (item for item in rivals if item["metadata"]["name"] != key.name)
-        made = _plan(services(targeted), (body, *others), found)
-        return await self._publish(key, body, made, there, found)
+        rivals = concerning(others, named(body))
+        rivals = (item for item in rivals if item["metadata"]["name"] != key.name)
+        made = _plan(services(targeted), (body, *rivals), found)
+        return await self._publish(key, body, made, targeted, found)
 
     async def _publish(
         self,
         key: ObjectKey,
         body: Object,
         made: Plan,
-        there: Iterable[Object],
+        targeted: Iterable[Object],
         found: Mapping[str, Routers],
     ) -> float | None:
         result = next(item for item in made.policies if item.name == key.name)
-        seen = await self._targets(made.services, services(there), found)
+        seen = await self._targets(made.services, services(targeted), found)
         status = policy_status(result, body.get("status"), seen, now=self._means.now())
         uids = {
-            (LLM_SERVICE.kind, item["metadata"]["name"]): item["metadata"]["uid"] for item in there
+            (LLM_SERVICE.kind, item["metadata"]["name"]): item["metadata"]["uid"]
+            for item in targeted
         }
         uids[SLO_POLICY.kind, key.name] = body["metadata"]["uid"]
         self._means.metrics.status(key, status.status)
@@ -81,6 +83,12 @@ class PolicyReconcile:
             item.key.name: Target(_revision(by_name[item.key.name], item, found), said)
             for item, said in zip(plans, reports, strict=True)
         }
+
+    def _remember(self, key: ObjectKey, uid: str) -> None:
+        before = self._uids.get(key, uid)
+        if before != uid:  # deleted and made anew, unheard
+            self._means.publisher.forget(before)
+        self._uids[key] = uid
 
     def _forget(self, key: ObjectKey) -> None:
         self._means.publisher.forget(self._uids.pop(key, ""))

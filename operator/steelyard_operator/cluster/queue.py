@@ -12,6 +12,7 @@ A run that fails is tried again after a back-off of its key's own; other keys do
 import asyncio
 import heapq
 import logging
+import math
 import random
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -62,6 +63,8 @@ class WorkQueue:
         self._heap: list[tuple[float, int, ObjectKey]] = []
         self._pushed = 0
         self._started: dict[ObjectKey, float] = {}
+        self._began_at = -math.inf
+        """When a run began last."""
         self._failures: dict[ObjectKey, int] = {}
         self._changed = asyncio.Event()
         self._workers: list[asyncio.Task[None]] = []
@@ -98,10 +101,13 @@ class WorkQueue:
         return bool(self._workers) and not any(task.done() for task in self._workers)
 
     def stuck(self, limit_s: float) -> tuple[ObjectKey, ...]:
-        """Keys that have been running, or waiting for a worker, for longer than `limit_s`."""
+        """Keys that have been running for longer than `limit_s`, and, if no run has begun in that
+        time, those that wait. A long queue that moves is busy, not stuck.
+        """
         before = _now() - limit_s
         running = [key for key, started in self._started.items() if started < before]
-        overdue = [key for key, due in self._due.items() if due < before]
+        moves = self._began_at > before
+        overdue = [key for key, due in self._due.items() if due < before and not moves]
         return tuple(sorted({*running, *overdue}))
 
     def __len__(self) -> int:
@@ -123,7 +129,7 @@ class WorkQueue:
                 pass
 
     async def _run(self, key: ObjectKey) -> None:
-        started = self._started[key] = _now()
+        started = self._started[key] = self._began_at = _now()
         result = "ok"
         try:
             async with asyncio.timeout(self._run_timeout_s):

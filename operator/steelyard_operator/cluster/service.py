@@ -34,7 +34,7 @@ from .apply import ChildKey, Outcome
 from .key import ObjectKey, child_key
 from .means import Means
 from .observe import Scene, only, pod_events, scene, unlabelled
-from .parse import parse, policies
+from .parse import concerning, parse, policies
 from .queue import RetryError
 from .told import told
 
@@ -169,7 +169,7 @@ class ServiceReconcile:
 def _planned(service: LLMService, found: Scene) -> ServicePlan:
     key = Key(service.metadata.namespace, service.metadata.name)
     running = told(found.children.get((CONFIG_MAP.kind, router_name(service.metadata.name))))
-    readable, unreadable = policies(found.policies)
+    readable, unreadable = policies(concerning(found.policies, [service.metadata.name]))
     kept = {} if running is None else {key: running}
     return plan([service], readable, kept, unreadable).services[0]
 

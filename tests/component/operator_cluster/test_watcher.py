@@ -134,6 +134,28 @@ async def test_watches_that_hang_up_are_begun_again(server: KopfServer, tmp_path
         assert watcher.why_deaf(30) is None
 
 
+async def test_what_happened_while_the_server_was_away_is_heard_of_when_it_is_back(
+    server: KopfServer, tmp_path: Path
+) -> None:
+    async with watching(server, tmp_path) as (watcher, events):
+        await all_watched(server)
+        await server.down()
+        await asyncio.sleep(1.0)
+        server.version += 100
+        server.lists["llmservices"] = [body("LLMService", "a", version="60")]
+        await server.up()
+        await until(lambda: "a" in names(events), 60)
+        await all_watched(server)
+        assert watcher.why_deaf(30) is None
+
+
+async def test_it_ends_while_the_server_is_away(server: KopfServer, tmp_path: Path) -> None:
+    async with watching(server, tmp_path):
+        await all_watched(server)
+        await server.down()
+        await asyncio.sleep(0.5)
+
+
 async def test_it_ends_while_it_waits_to_begin_again(server: KopfServer, tmp_path: Path) -> None:
     server.refused.update(kind.plural for kind in KINDS)
     async with watching(server, tmp_path) as (watcher, _):

@@ -21,7 +21,7 @@ from .alert import measurements
 from .intent import StatusPlan
 from .live import Live, Object, bounded, moment, rows, text
 from .policy_event import policy_events
-from .programmed import RELOAD_FAILED, Programming, Target, programming
+from .programmed import RELOAD_FAILED, RELOADING, Programming, Target, programming
 from .transition import find, written
 
 CONTROLLER = "steelyard.io/operator"
@@ -163,12 +163,15 @@ def _ancestor(
 
 
 def _requeue_s(parts: Parts, measured: Object, stored: object, now: datetime) -> float | None:
-    """Objects are watched; what routers report has to be asked for."""
+    """Objects are watched; what routers report has to be asked for: often only while they are about
+    to load something, which takes them a moment.
+    """
     wanted = [made for item, made in parts if item.condition.status == "True"]
     if not wanted:
         return None
-    if any(made.condition.status != "True" for made in wanted):
+    if any(made.condition.reason == RELOADING for made in wanted):
         last = find(stored, "Programmed")
         since = moment(last.get("lastTransitionTime")) if last.get("status") == "False" else None
         return FAST_S if since is None or now - since < _FAST_FOR else SOON_S
-    return SOON_S if measured.get("alerts") else LATER_S
+    waits = any(made.condition.status != "True" for made in wanted)
+    return SOON_S if waits or measured.get("alerts") else LATER_S
