@@ -57,36 +57,38 @@ def test_bad_objects_are_explained(cluster: Cluster) -> None:
     """What only shows when it is tried: each has its reason, and the cure makes it Ready."""
     kubectl = cluster.kubectl
     good = simulated("chat")
+    secret = {"secretKeyRef": {"name": "missing", "key": "k"}}
+    keys = {"apiKeySecretRef": {"name": "missing", "key": "keys"}}
     cases = {
-        "ImagePullFailed": changed(good, "spec.engine.image", "localhost/steelyard:nowhere"),
-        "InvalidPodTemplate": changed(
-            good, "spec.engine.podTemplate", {"spec": {"restartPolicy": "Sometimes"}}
+        "image": (
+            "ImagePullFailed",
+            changed(good, "spec.engine.image", "localhost/steelyard:nowhere"),
         ),
-        "InsufficientCapacity": changed(
-            good, "spec.engine.resources", {"limits": {"nvidia.com/gpu": "8"}}
+        "template": (
+            "InvalidPodTemplate",
+            changed(good, "spec.engine.podTemplate", {"spec": {"restartPolicy": "Sometimes"}}),
         ),
-        "SecretNotFound": changed(
-            good,
-            "spec.engine.env",
-            [{"name": "T", "valueFrom": {"secretKeyRef": {"name": "missing", "key": "k"}}}],
+        "room": (
+            "InsufficientCapacity",
+            changed(good, "spec.engine.resources", {"limits": {"nvidia.com/gpu": "8"}}),
         ),
-        "ModelLoadFailed": changed(good, "spec.engine.args", ["--no-such-flag"]),
+        "variable": (
+            "SecretNotFound",
+            changed(good, "spec.engine.env", [{"name": "T", "valueFrom": secret}]),
+        ),
+        "volume": ("SecretNotFound", changed(good, "spec.router", keys)),
+        "flag": ("ModelLoadFailed", changed(good, "spec.engine.args", ["--no-such-flag"])),
     }
-    for reason, item in cases.items():
-        kubectl.apply(changed(item, "metadata.name", reason.lower()))
-    for reason in cases:
-        explained = kubectl.until(
-            "llmservice",
-            reason.lower(),
-            functools.partial(has_reason, reason),
-            within_s=60,
-            what=reason,
-        )
+    for name, (_, item) in cases.items():
+        kubectl.apply(changed(item, "metadata.name", name))
+    for name, (reason, _) in cases.items():
+        is_told = functools.partial(has_reason, reason)
+        explained = kubectl.until("llmservice", name, is_told, within_s=60, what=reason)
         found = condition(explained, "Ready")
         assert found["status"] == "False"
         assert len(found["message"]) > 20
-        assert reason in kubectl("get", "llmservice", reason.lower())
-    for reason in cases:
-        kubectl.apply(changed(good, "metadata.name", reason.lower()))
-    for reason in cases:
-        await_ready(kubectl, reason.lower(), within_s=90)
+        assert reason in kubectl("get", "llmservice", name)
+    for name in cases:
+        kubectl.apply(changed(good, "metadata.name", name))
+    for name in cases:
+        await_ready(kubectl, name, within_s=90)

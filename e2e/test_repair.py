@@ -7,7 +7,7 @@ from onenode.kubectl import Object
 from scene.cluster import Cluster
 from scene.event import counts
 from scene.figure import Figures
-from scene.manifest import condition, policy, simulated
+from scene.manifest import condition, external, policy, simulated
 from scene.ready import await_ready
 
 CHANGES: dict[tuple[str, str], str] = {
@@ -70,6 +70,38 @@ def repaired(cluster: Cluster, kind: str, name: str, condition: Callable[[Object
     begun = time.monotonic()
     cluster.kubectl.until(kind, name, condition, within_s=20, what="repaired")
     return time.monotonic() - begun
+
+
+def test_what_is_no_longer_wanted_goes(cluster: Cluster) -> None:
+    kubectl = cluster.kubectl
+    whole = simulated("chat")
+    whole["spec"] |= {
+        "networkPolicy": "Enabled",
+        "cache": {
+            "type": "PersistentVolumeClaim",
+            "template": {"size": "1Gi", "storageClassName": "none-here"},
+            "retention": "Delete",
+        },
+    }
+    kubectl.apply(whole)
+    going = [
+        ("persistentvolumeclaim", "chat-cache"),
+        ("networkpolicy", "chat-router"),
+        *((kind, "chat-engine") for kind in ("deployment", "service", "poddisruptionbudget")),
+        ("networkpolicy", "chat-engine"),
+    ]
+    for kind, name in going:
+        kubectl.until(kind, name, is_there, within_s=15, what="made")
+    kubectl.apply(external("chat", service="somebodys", port=8000))
+    begun = time.monotonic()
+    while left := [place for place in going if is_there(kubectl.find(*place))]:
+        assert time.monotonic() < begun + 15, f"still there: {left}"
+        time.sleep(0.25)
+    assert kubectl.find("deployment", "chat-router")
+
+
+def is_there(item: Object | None) -> bool:
+    return item is not None and "deletionTimestamp" not in item["metadata"]
 
 
 def test_operator_killed_midway(cluster: Cluster, figures: Figures) -> None:

@@ -9,7 +9,14 @@ from scene.cluster import Records
 from scene.figure import Figures
 from scene.right import used
 
-UNUSED: dict[str, str] = {}
+UNUSED: dict[str, str] = {
+    "steelyard-operator: bind clusterroles.rbac.authorization.k8s.io": (
+        "is asked of whoever makes a RoleBinding, and is no request of its own"
+    ),
+    "steelyard-operator: delete rolebindings.rbac.authorization.k8s.io": (
+        "a RoleBinding cannot be led to another role: when that got another name it is made anew"
+    ),
+}
 """Rights that no request shows in the log, and why they are shipped."""
 
 

@@ -132,3 +132,5 @@ def _log(level: str) -> None:
         logging.getLogger("kopf").setLevel(logging.WARNING)
         # It runs on a thread of its own on purpose, where signals do not reach it, and says so.
         logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
+        # While the API server is away it tells so of each try of each watch; the resync does too.
+        logging.getLogger("kopf._cogs.clients").setLevel(logging.CRITICAL)

@@ -52,14 +52,14 @@ def roles(kubectl: Kubectl) -> list[Role]:
 
 
 def used(entries: Iterable[Entry], shipped: Iterable[Role]) -> set[Right]:
-    """What was done with success. An apply is a patch, and a create where it answers 201."""
+    """What was asked for and not refused. An apply that answers 201 is a create as well."""
     by_holder: dict[str, list[str]] = {}
     for role in shipped:
         for holder in role.holders:
             by_holder.setdefault(holder, []).append(role.name)
     rights = set()
     for each in entries:
-        if each.code >= 300:
+        if each.code in {401, 403}:
             continue
         resource = "/".join(part for part in (each.resource, each.subresource) if part)
         for role_name in by_holder.get(each.user, ()):

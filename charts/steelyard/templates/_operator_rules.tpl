@@ -14,8 +14,12 @@ status. No finalizers: owner references do not block deletion. Every write is a 
   resources: [deployments]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
-  resources: [configmaps, persistentvolumeclaims, serviceaccounts, services]
+  resources: [persistentvolumeclaims, services]
   verbs: [get, list, watch, create, patch, delete]
+# As long as there is a service there are these, so the operator never deletes one.
+- apiGroups: [""]
+  resources: [configmaps, serviceaccounts]
+  verbs: [get, list, watch, create, patch]
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, list, watch, create, patch, delete]
