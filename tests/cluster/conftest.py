@@ -50,7 +50,7 @@ def api_server(control_plane: ControlPlane) -> Iterator[ApiServer]:
     namespace = f"test-{uuid.uuid4().hex[:8]}"
     control_plane.kubectl("create", "namespace", namespace)
     yield ApiServer(control_plane.kubectl.within(namespace), namespace, control_plane.audit)
-    control_plane.kubectl("delete", "namespace", namespace, "--wait=false")
+    control_plane.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
 
 @pytest.fixture(scope="session")

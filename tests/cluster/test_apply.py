@@ -6,7 +6,8 @@ import pytest
 from support.api_server import ApiServer
 from support.running_operator import Place, place
 
-from steelyard_operator.cluster.apply import Applier
+from steelyard_operator.cluster.apply import Applier, Outcome
+from steelyard_operator.cluster.feud import REFILL_S
 from steelyard_operator.cluster.key import child_key
 from steelyard_router.kube.resource import CONFIG_MAP, PDB, SERVICE, Object
 
@@ -135,3 +136,49 @@ async def test_what_is_in_the_way_goes_before_its_successor_comes(user: Place) -
     now = await user.get(CONFIG_MAP, "a") or {}
     assert now["data"] == {"k": "2"}
     assert now["metadata"]["uid"] != old["metadata"]["uid"]
+
+
+async def test_a_file_that_somebody_put_into_a_configuration_is_taken_out(user: Place) -> None:
+    """Routers read every file in it: one more, and those that start anew cannot."""
+    applier, wanted, key = Applier(user.kube), config_map(user, "a"), ("ConfigMap", "a")
+    await applier.apply("owner", [wanted], {}, [])
+    theirs = await user.kube.merge(CONFIG_MAP, user.namespace, "a", {"data": {"more": "2"}})
+
+    outcome = await applier.apply("owner", [wanted], {key: theirs}, [])
+
+    assert [(kind, name) for kind, name, _ in outcome.corrected] == [key]
+    assert outcome.live[key]["data"] == {"k": "1"}
+    assert (await user.get(CONFIG_MAP, "a") or {})["data"] == {"k": "1"}
+    mark = user.audit.mark()
+    await applier.apply("owner", [wanted], outcome.live, [])
+    assert [each for each in user.audit.writes(mark) if each.namespace == user.namespace] == []
+
+
+async def test_what_somebody_keeps_changing_back_is_repaired_ten_times_and_then_now_and_then(
+    user: Place,
+) -> None:
+    """Edits and deletions alike; a new wish of our own is no repair."""
+    moment = 0.0
+    applier = Applier(user.kube, lambda: moment)
+    wanted, key = config_map(user, "a"), ("ConfigMap", "a")
+    await applier.apply("owner", [wanted], {}, [])
+
+    async def undone(number: int) -> Outcome:
+        if number % 2:
+            await user.kube.delete(CONFIG_MAP, user.namespace, "a")
+            return await applier.apply("owner", [wanted], {}, [])
+        theirs = await user.put(CONFIG_MAP, "a", data={"k": f"theirs-{number}"})
+        return await applier.apply("owner", [wanted], {key: theirs}, [])
+
+    for number in range(10):
+        assert (await undone(number)).errors == {}
+    refused = (await undone(10)).errors[key]
+    assert (refused.status, "second operator" in refused.message) == (409, True)
+    assert (await user.get(CONFIG_MAP, "a") or {})["data"] == {"k": "theirs-10"}
+    moment += REFILL_S
+    assert (await undone(12)).errors == {}
+    assert (await undone(14)).errors.keys() == {key}
+
+    theirs = await user.get(CONFIG_MAP, "a") or {}
+    edited = await applier.apply("owner", [config_map(user, "a", "2")], {key: theirs}, [])
+    assert edited.errors == {}

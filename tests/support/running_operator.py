@@ -102,10 +102,11 @@ async def operator(
     resync_s: float = 600.0,
     ask: Ask | None = None,
     everywhere: bool = False,
+    settings: Settings = SETTINGS,
 ) -> AsyncIterator[Controller]:
     """Works in the test's namespace, or in all, until the block ends."""
     options = Options(
-        settings=SETTINGS,
+        settings=settings,
         namespaces=() if everywhere else (server.namespace,),
         kubeconfig=str(server.kubeconfig),
         host="127.0.0.1",

@@ -11,16 +11,22 @@ What was applied is remembered for speed alone: an operator that knows nothing a
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard_router.kube.client import Kube
 from steelyard_router.kube.error import KubeError
-from steelyard_router.kube.resource import Object, of
+from steelyard_router.kube.resource import CONFIG_MAP, Object, of
 
+from .feud import Feuds
 from .key import child_key
 
 MANAGER = "steelyard"
+FEUD = (
+    "somebody else keeps changing it back: look for a second operator, or for another tool that "
+    "writes it (kubectl get -o yaml --show-managed-fields)"
+)
 
 ChildKey = tuple[str, str]
 
@@ -49,13 +55,17 @@ class Outcome:
 class Applier:
     """Remembers, for each owner (a service's uid), what it applied."""
 
-    def __init__(self, kube: Kube) -> None:
+    def __init__(self, kube: Kube, clock: Callable[[], float] = time.monotonic) -> None:
         self._kube = kube
+        self._clock = clock
         self._stamps: dict[str, dict[ChildKey, Stamp]] = {}
+        self._feuds: dict[str, Feuds] = {}
+        """Only of owners whose children were changed by others."""
 
     def forget(self, owners: Iterable[str]) -> None:
         for owner in owners:
             self._stamps.pop(owner, None)
+            self._feuds.pop(owner, None)
 
     async def apply(
         self,
@@ -87,8 +97,14 @@ class Applier:
         asked = _digest(desired)
         if live is not None and (_ends(live) or last == _stamp(live, asked)):
             return  # what ends is made anew when it is gone: its deletion is an event
+        same_wish = last is not None and last.asked == asked
+        if same_wish and owner in self._feuds and self._feuds[owner].hopeless(key):
+            outcome.errors[key] = KubeError(409, "Conflict", FEUD)
+            return
         try:
             result = await self._kube.apply(_aimed(desired, live), manager=MANAGER)
+            if strays := _strays(desired, result):
+                result = await self._without(result, strays)
         except KubeError as error:
             outcome.errors[key] = _replaced(error) or error
             return
@@ -96,13 +112,22 @@ class Applier:
         outcome.live[key] = result
         if live is not None and _version(live) == _version(result):
             return
-        same_wish = last is not None and last.asked == asked
-        if same_wish and live is not None and not differ(live, result, desired):
+        if same_wish and live is not None and not (strays or differ(live, result, desired)):
             return  # its status was written between our reading and our apply
         outcome.changed.add(key)
         if same_wish:
+            self._feuds.setdefault(owner, Feuds(self._clock)).repaired(key)
             before = "deleted" if live is None else _version(live)
             outcome.corrected.append((*key, f"{before}..{_version(result)}"))
+
+    async def _without(self, item: Object, keys: Iterable[str]) -> Object:
+        """An apply takes away only what was applied before."""
+        metadata = item["metadata"]
+        patch = {
+            "metadata": {"resourceVersion": _version(item)},
+            "data": dict.fromkeys(keys),
+        }
+        return await self._kube.merge(of(item), metadata["namespace"], metadata["name"], patch)
 
     async def _delete(self, owner: str, item: Object, outcome: Outcome) -> None:
         key, metadata = child_key(item), item["metadata"]
@@ -128,6 +153,15 @@ def differ(before: object, after: object, asked: object) -> bool:
     if not isinstance(before, dict) or not isinstance(after, dict):
         return True
     return any(differ(before.get(key), after.get(key), part) for key, part in asked.items())
+
+
+def _strays(desired: Object, result: Object) -> frozenset[str]:
+    """Files that others put into a ConfigMap. A router reads all that are there, so one more can
+    keep the next one from starting.
+    """
+    if desired["kind"] != CONFIG_MAP.kind:
+        return frozenset()
+    return frozenset(result.get("data") or ()) - frozenset(desired["data"])
 
 
 def _aimed(desired: Object, live: Object | None) -> Object:

@@ -75,7 +75,7 @@ class Controller:
         self._ask = ask
         self.metrics = Metrics()
         self.port: int | None = None
-        """Where it serves /healthz and /metrics, once it does."""
+        """Where it serves /healthz, /readyz and /metrics, once it does."""
         self.started = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -103,18 +103,21 @@ class Controller:
                 kubeconfig=self._options.kubeconfig,
                 rng=self._rng,
             )
-            health = Health(queue, resync, watcher.why_deaf, loop.time)
+            health = Health(queue, resync, watcher, loop.time)
             async with (
                 admin_server(
                     self._options.host,
                     self._options.port,
+                    broken=health.broken,
                     problems=health.problems,
                     metrics=self.metrics.text,
                 ) as self.port,
                 self._working(queue, watcher, resync),
             ):
                 self.started.set()
-                log.info("the operator is at work; /healthz and /metrics on port %d", self.port)
+                log.info(
+                    "the operator is at work; /healthz, /readyz and /metrics on port %d", self.port
+                )
                 await stop.wait()
                 log.info("stopping: what runs may finish for %.0f s", GRACE_S)
 

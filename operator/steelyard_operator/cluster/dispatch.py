@@ -15,6 +15,12 @@ from .key import ObjectKey, policy_key, service_key
 CHILD_DELAY_S = 0.2
 """Children change in bursts, above all during a rollout."""
 FOLLOWER_DELAY_S = 0.5
+STATUS_DELAY_S = 2.0
+"""A status is nearly always our own writing. If it should ever say something else each time, then
+every such round waits for that long.
+"""
+LISTED_EACH_S = 0.1
+"""Between the turns of two objects that were only listed."""
 
 Add = Callable[[ObjectKey, float], None]
 
@@ -27,26 +33,31 @@ class Dispatcher:
         self._wishes: dict[ObjectKey, str] = {}
         self._targets: dict[ObjectKey, tuple[str, ...]] = {}
 
-    def hear(self, event: Heard) -> None:
+    def hear(self, event: Heard, rest_s: float = STATUS_DELAY_S) -> None:
+        """`rest_s`: how long an object may wait of which no more than the status changed."""
         if event.kind == "LLMService":
             key = service_key(event.namespace, event.name)
-            self._add(key, 0.0)
-            if self._is_news(key, event):
+            news = self._is_news(key, event)
+            self._add(key, 0.0 if news else rest_s)
+            if news:
                 self._add_policies(event.namespace, event.name)
         elif event.kind == "SLOPolicy":
-            self._hear_policy(policy_key(event.namespace, event.name), event)
+            self._hear_policy(policy_key(event.namespace, event.name), event, rest_s)
         elif event.service is not None:
             self._add(service_key(event.namespace, event.service), CHILD_DELAY_S)
             if event.kind == "Pod" and event.component == "router":
                 self._add_policies(event.namespace, event.service)
 
     def listed(self, events: Iterable[Heard]) -> None:
-        """All objects of both kinds at one moment: all get their turn, the vanished ones too."""
+        """All objects of both kinds at one moment: all get their turn, the vanished ones too. Those
+        of which nothing new is known come one after the other, so that an edit does not wait behind
+        hundreds of them.
+        """
         heard = list(events)
         there = {(event.kind, event.namespace, event.name) for event in heard}
         gone = [key for key in self._wishes if key not in there]
-        for event in heard:
-            self.hear(event)
+        for at, event in enumerate(heard):
+            self.hear(event, at * LISTED_EACH_S)
         for key in gone:  # or younger than the listing: its reconcile will see
             self._add(key, 0.0)
 
@@ -62,7 +73,7 @@ class Dispatcher:
         """The service's configuration was changed just now: its policies have news to tell."""
         self._add_policies(namespace, service)
 
-    def _hear_policy(self, key: ObjectKey, event: Heard) -> None:
+    def _hear_policy(self, key: ObjectKey, event: Heard, rest_s: float) -> None:
         before = self._targets.get(key, ())
         if event.deleted:
             self._add(key, FOLLOWER_DELAY_S)
@@ -70,7 +81,7 @@ class Dispatcher:
             return
         self._targets[key] = event.targets
         if not self._is_news(key, event):
-            self._add(key, 0.0)
+            self._add(key, rest_s)
             return
         self._add_services(key.namespace, {*before, *event.targets})
         self._add(key, FOLLOWER_DELAY_S)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from steelyard_operator.api.llmservice import LLMService
 from steelyard_operator.plan import Key, Plan, ServicePlan, plan
 from steelyard_operator.plan.child import cluster_config
-from steelyard_operator.plan.status import Target, policy_status
+from steelyard_operator.plan.status import RouterReport, Target, policy_status
 from steelyard_router.kube.resource import LLM_SERVICE, SLO_POLICY, Object
 
 from .heard import targets as named
@@ -80,7 +80,7 @@ class PolicyReconcile:
             *(self._means.ask(found[item.key.name].pods) for item in plans)
         )
         return {
-            item.key.name: Target(_revision(by_name[item.key.name], item, found), said)
+            item.key.name: _target(by_name[item.key.name], item, found, said)
             for item, said in zip(plans, reports, strict=True)
         }
 
@@ -108,6 +108,16 @@ def _plan(
     }
     kept = {key: config for key, config in running.items() if config is not None}
     return plan(targeted, readable, kept, unreadable)
+
+
+def _target(
+    service: LLMService,
+    planned: ServicePlan,
+    found: Mapping[str, Routers],
+    said: tuple[RouterReport, ...],
+) -> Target:
+    paused = service.spec.reconciliation == "Paused"
+    return Target(_revision(service, planned, found), said, paused)
 
 
 def _revision(

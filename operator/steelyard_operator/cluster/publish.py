@@ -17,6 +17,7 @@ from steelyard_router.kube.event import Event, EventWriter, Subject
 from steelyard_router.kube.resource import LLM_SERVICE, SLO_POLICY, Object, Resource
 
 MANAGER = "steelyard-status"
+FORBIDDEN = 403
 
 Uids = Mapping[tuple[str, str], str]
 """Of the objects that Events may be about: by kind and name."""
@@ -79,9 +80,10 @@ class Publisher:
         try:
             await self._events.post(event)
         except KubeError as error:
-            if not (error.forbidden or error.invalid):
+            if not (error.status == FORBIDDEN or error.invalid):
                 raise
-            # An Event that is never accepted must not keep the status from being stored.
+            # An Event that is never accepted must not keep the status from being stored. A token
+            # that has just run out (401) is another matter: it is soon replaced.
             log.warning("Event %s on %s is not posted: %s", event.reason, intent.name, error)
 
 

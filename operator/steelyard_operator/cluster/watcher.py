@@ -40,6 +40,8 @@ class Pulse:
     beat_at: float = 0.0
     """When its event loop last turned."""
     watching: bool = False
+    ending_at: float | None = None
+    """When this life began to end; None while it lives, and between two."""
     error: str = ""
 
 
@@ -87,13 +89,22 @@ class Watcher:
 
     def why_deaf(self, limit_s: float) -> str | None:
         """What keeps it from hearing events; None when all is well."""
+        if (why := self.why_hung(limit_s)) is not None:
+            return why
+        if not self._pulse.watching and self._pulse.error:
+            return f"nothing is watched: {self._pulse.error}"
+        return None
+
+    def why_hung(self, limit_s: float) -> str | None:
+        """What keeps it from ever hearing events again; a server that is away does not."""
         if self._thread is None or not self._thread.is_alive():
             return "the watcher's thread has ended"
         silent_s = time.monotonic() - self._pulse.beat_at
         if silent_s > limit_s:
             return f"the watcher's event loop has not turned for {silent_s:.0f} s"
-        if not self._pulse.watching and self._pulse.error:
-            return f"nothing is watched: {self._pulse.error}"
+        ending_at = self._pulse.ending_at
+        if ending_at is not None and time.monotonic() - ending_at > limit_s:
+            return f"kopf does not end: {self._pulse.error}"
         return None
 
     # -- on the thread ----------------------------------------------------------------------------
@@ -107,7 +118,7 @@ class Watcher:
             except Exception as error:  # noqa: BLE001 (a supervisor: whatever it was, watch again)
                 self._pulse.error = str(error) or type(error).__name__
             finally:
-                self._pulse.watching = False
+                self._pulse.watching, self._pulse.ending_at = False, None
             if self._stop.is_set():
                 return
             failures = 1 if time.monotonic() - began > STEADY_S else failures + 1
@@ -152,6 +163,7 @@ class Watcher:
     def _ending(self) -> None:
         """Before it has ended: if it should hang in that, it is known to be deaf."""
         self._pulse.watching, self._pulse.error = False, "kopf has ended, its log says why"
+        self._pulse.ending_at = time.monotonic()
 
     async def _beat(self) -> None:
         while True:

@@ -4,6 +4,7 @@ Only what is given is passed on: what is absent keeps the router's own default, 
 improved without touching stored objects.
 """
 
+import json
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,9 +15,25 @@ from steelyard_operator.api.slopolicy import Alert, Match, Slo, SLOPolicy, Workl
 from steelyard_operator.errors import InvalidPolicyError
 from steelyard_router import config
 
+MAX_BYTES = 400_000
+"""As ASCII. A ConfigMap holds 1 MiB: the service, a policy in force and one on trial. One that is
+refused for its size would keep every other change from the routers too.
+"""
+
 
 def compile_policy(policy: SLOPolicy) -> config.Policy:
     """Raises InvalidPolicyError."""
+    compiled = _compiled(policy)
+    size = len(json.dumps(compiled.model_dump(mode="json", exclude_unset=True)))
+    if size > MAX_BYTES:
+        raise InvalidPolicyError(
+            f"it is too large for the routers' configuration: {size} bytes, and {MAX_BYTES} are "
+            "the most; give fewer or shorter headers, models and paths to match"
+        )
+    return compiled
+
+
+def _compiled(policy: SLOPolicy) -> config.Policy:
     spec = policy.spec
     try:
         return config.Policy(

@@ -19,6 +19,8 @@ from steelyard_router.kube.resource import LLM_SERVICE
 REASON = "ConfigReloadFailed"
 RETRY_S = 10.0
 SPAN_S = 600.0
+FORBIDDEN = 403
+"""For good, while a token that has just run out (401) is soon replaced."""
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class RefusalTeller:
             await self._writer.post(event)
         except KubeError as problem:
             log.warning("cannot post an Event: %s", problem)
-            return problem.forbidden or problem.invalid
+            return problem.status == FORBIDDEN or problem.invalid
         return True
 
 

@@ -17,8 +17,14 @@ from .resource import Object, Resource
 
 BACKOFF_S = 0.2
 BACKOFF_MAX_S = 15.0
-PAUSE_S = 0.05
-"""Between two watches: a server that ends each at once must not be asked without end."""
+STEADY_S = 15.0
+"""After a life of that long, the next failure counts as the first. A list alone is no life: one
+that works says nothing about the watch after it.
+"""
+PAUSE_S = 1.0
+"""At least, between the beginnings of two watches: a server, or a proxy before it, that ends each
+at once must not be asked without end.
+"""
 
 Changed = Callable[[Mapping[str, Object]], None]
 """Called with all objects by namespace/name, at every change."""
@@ -62,22 +68,23 @@ class Informer:
 
     async def run(self) -> None:
         """Never ends by itself. Cancel it."""
-        backoff_s = BACKOFF_S
+        clock, backoff_s = asyncio.get_running_loop().time, BACKOFF_S
         while True:
+            began = clock()
             try:
                 await self._list()
-                backoff_s = BACKOFF_S
                 async with asyncio.timeout(self._resync_s * self._rng.uniform(0.8, 1.2)):
                     while True:
+                        watched_at = clock()
                         await self._watch()
-                        await asyncio.sleep(PAUSE_S)
+                        await asyncio.sleep(max(0.0, watched_at + PAUSE_S - clock()))
             except TimeoutError:
                 continue
             except KubeError as error:
-                if error.gone:
-                    await asyncio.sleep(PAUSE_S)
-                    continue
-                self._failed(error)
+                if not error.gone:
+                    self._failed(error)
+                if clock() - began > STEADY_S:
+                    backoff_s = BACKOFF_S
                 await asyncio.sleep(backoff_s * self._rng.uniform(0.5, 1.5))
                 backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
 

@@ -160,6 +160,7 @@ async def test_it_ends_while_it_waits_to_begin_again(server: KopfServer, tmp_pat
     server.refused.update(kind.plural for kind in KINDS)
     async with watching(server, tmp_path) as (watcher, _):
         await until(lambda: watcher.why_deaf(30), 30)
+        assert watcher.why_hung(30) is None
 
 
 async def test_one_that_does_not_run_is_deaf(tmp_path: Path) -> None:
@@ -168,3 +169,4 @@ async def test_one_that_does_not_run_is_deaf(tmp_path: Path) -> None:
     )
 
     assert watcher.why_deaf(30) is not None
+    assert watcher.why_hung(30) is not None

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from steelyard_operator.cluster.dispatch import CHILD_DELAY_S, FOLLOWER_DELAY_S, Dispatcher
+from steelyard_operator.cluster.dispatch import (
+    CHILD_DELAY_S,
+    FOLLOWER_DELAY_S,
+    LISTED_EACH_S,
+    STATUS_DELAY_S,
+    Dispatcher,
+)
 from steelyard_operator.cluster.heard import heard
 from steelyard_operator.cluster.key import ObjectKey, policy_key, service_key
 
@@ -94,13 +100,14 @@ def test_a_service_is_for_itself_and_then_for_the_policies_that_name_it() -> Non
     assert added.hear(service("a")) == {A: 0.0, P: FOLLOWER_DELAY_S}
 
 
-def test_a_change_of_status_alone_spreads_no_further() -> None:
+def test_a_change_of_status_alone_spreads_no_further_and_has_time() -> None:
+    """Were the status another one each time, its own writing would keep a worker busy."""
     added = Added()
     added.hear(policy("p", "a"))
     added.hear(service("a"))
 
-    assert added.hear(service("a")) == {A: 0.0}
-    assert added.hear(policy("p", "a")) == {P: 0.0}
+    assert added.hear(service("a")) == {A: STATUS_DELAY_S}
+    assert added.hear(policy("p", "a")) == {P: STATUS_DELAY_S}
 
 
 def test_a_child_is_for_its_service_and_a_routers_pod_for_its_policies() -> None:
@@ -128,6 +135,18 @@ def test_a_listing_gives_all_their_turn_and_those_that_vanished_unheard() -> Non
     added.hear(service("b"))
 
     assert added.listed(service("a"), policy("q", "c")).keys() == {A, B, C, P, Q}
+
+
+def test_of_many_that_are_listed_those_with_news_come_first() -> None:
+    """Else an edit would wait behind a resync of hundreds."""
+    added = Added()
+    known = [service(f"s{number}") for number in range(500)]
+    added.listed(*known)
+
+    found = added.listed(*known, service("new"))
+
+    assert found.pop(service_key("ns", "new")) == 0.0
+    assert sorted(found.values()) == [number * LISTED_EACH_S for number in range(500)]
 
 
 def test_a_policy_that_is_found_to_be_gone_leaves_its_services_to_others() -> None:

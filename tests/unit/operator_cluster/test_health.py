@@ -49,10 +49,11 @@ class World:
         self.rounds: list[float] = []
         self.heard: Sequence[Heard] = ()
         self.deaf: str | None = None
+        self.hung: str | None = None
         rng = random.Random(1)
         self.queue = WorkQueue(self._work, rng=rng, observer=Metrics(), run_timeout_s=1e6)
         self.resync = Resync(kube, (), self._listed, period_s=PERIOD_S, clock=now, rng=rng)
-        self.health = Health(self.queue, self.resync, lambda _: self.deaf, now)
+        self.health = Health(self.queue, self.resync, self, now)
         self.queue.start(2)
         self._rounds = asyncio.create_task(self.resync.run())
 
@@ -60,6 +61,12 @@ class World:
         self._rounds.cancel()
         await asyncio.gather(self._rounds, return_exceptions=True)
         await self.queue.stop(0)
+
+    def why_deaf(self, _: float) -> str | None:
+        return self.deaf or self.hung
+
+    def why_hung(self, _: float) -> str | None:
+        return self.hung
 
     async def _work(self, key: ObjectKey) -> float | None:
         if self.hang:
@@ -78,7 +85,7 @@ def test_it_is_well_for_as_long_as_it_works() -> None:
         for _ in range(100):
             world.queue.add(service_key("ns", "a"))
             await asyncio.sleep(100)
-            said.add(world.health.problems())
+            said |= {world.health.problems(), world.health.broken()}
         await world.end()
         return world, said
 
@@ -98,51 +105,58 @@ def test_a_key_that_hangs_is_a_problem_after_two_minutes() -> None:
         said = []
         for _ in range(2):
             await asyncio.sleep(100)
-            said.append(world.health.problems())
+            said += [world.health.problems(), world.health.broken()]
         await world.end()
         return said
 
-    early, late = in_virtual_time(scenario())
+    *early, late, broken = in_virtual_time(scenario())
 
-    assert early == ()
+    assert early == [(), ()]
     assert "LLMService ns/a" in late[0]
+    assert broken == late
 
 
 def test_resyncs_that_fail_are_a_problem_with_their_reason_and_end_it_when_they_succeed() -> None:
-    async def scenario() -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    async def scenario() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int]:
         kube = Listed()
         world = World(kube)
         await asyncio.sleep(1)
         kube.away = True
         await asyncio.sleep(3 * PERIOD_S)
-        away, lists = world.health.problems(), kube.lists
+        away, broken, lists = world.health.problems(), world.health.broken(), kube.lists
         kube.away = False
         await asyncio.sleep(61)
         back = world.health.problems()
         await world.end()
-        return away, back, lists
+        return away, broken, back, lists
 
-    away, back, lists = in_virtual_time(scenario())
+    away, broken, back, lists = in_virtual_time(scenario())
 
     assert "API server: away" in away[0]
+    assert broken == ()  # a fresh start would not bring the server back
     assert back == ()
     assert lists < 120  # with a back-off: not without end
 
 
 def test_a_deaf_watcher_and_a_dead_worker_are_problems() -> None:
-    async def scenario() -> tuple[str, ...]:
+    async def scenario() -> list[tuple[str, ...]]:
         world = World(Listed())
+        said = []
         world.deaf = "nothing is watched"
         await asyncio.sleep(1)
+        said += [world.health.problems(), world.health.broken()]
+        world.hung = "kopf does not end"
         await world.queue.stop(0)
-        said = world.health.problems()
+        said += [world.health.problems(), world.health.broken()]
         await world.end()
         return said
 
-    said = in_virtual_time(scenario())
+    deaf, at_work, worse, broken = in_virtual_time(scenario())
 
-    assert "a worker has ended" in said
-    assert "nothing is watched" in said
+    assert deaf == ("nothing is watched",)
+    assert at_work == ()  # it is begun again all the time
+    assert "a worker has ended" in worse
+    assert set(broken) == {"a worker has ended", "kopf does not end"}
 
 
 def test_a_resync_gives_everything_that_is_there() -> None:

@@ -1,6 +1,7 @@
 """The router's pods and what they are told."""
 
 from collections.abc import Mapping
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from support.children import (
     HF,
     UID,
     VLLM,
+    Children,
+    Object,
     children,
     config,
     container,
@@ -231,3 +234,32 @@ def test_a_configuration_outside_a_cluster_knows_none() -> None:
 
     assert planned.router.kubernetes is None
     assert RouterConfig.model_validate(planned.router.model_dump()) == planned.router
+
+
+URLS = {"type": "External", "urls": ["http://10.0.0.1:8000"]}
+ENGINES: tuple[dict[str, Any], ...] = (
+    {"type": "Simulator"},
+    {"type": "External", "serviceRef": {"name": "blue", "port": "http"}},
+    {"type": "External", "serviceRef": {"name": "green", "port": "http"}},
+    URLS,
+)
+
+
+@pytest.mark.parametrize(("before", "after"), list(permutations(ENGINES, 2)))
+def test_routers_are_replaced_where_they_cannot_follow(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    """They would report the new configuration, and go on with the engines of before."""
+    assert template(children(stored(engine=before))) != template(children(stored(engine=after)))
+
+
+def test_the_engines_port_is_followed_without_a_restart() -> None:
+    blue = {"type": "External", "serviceRef": {"name": "blue", "port": "http"}}
+    other = {"type": "External", "serviceRef": {"name": "blue", "port": 8000}}
+
+    assert template(children(stored(engine=blue))) == template(children(stored(engine=other)))
+
+
+def template(made: Children) -> Object:
+    found: Object = made["Deployment", "chat-router"]["spec"]["template"]
+    return found

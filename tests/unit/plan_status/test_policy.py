@@ -89,13 +89,34 @@ def test_one_router_behind_means_not_programmed_and_a_quick_second_look() -> Non
     assert made.requeue_s == 1.0
 
 
+def test_a_paused_services_routers_are_not_said_to_be_about_to_load_anything() -> None:
+    target = on_two("abc", "old")
+    made = judged(ONE, {"chat": Target("abc", target.reports, paused=True)})
+
+    assert conditions(made)["Programmed"] == ("False", "Paused")
+    assert "chat is paused" in message(made, "Programmed")
+    assert made.requeue_s == 10.0
+    ready = Target("abc", on_two("abc", "abc").reports, paused=True)
+    assert conditions(judged(ONE, {"chat": ready}))["Programmed"][0] == "True"
+
+
 def test_a_router_that_stays_behind_is_asked_less_often() -> None:
     targets = {"chat": on_two("abc", "old")}
     first = judged(ONE, targets)
 
     later = judged(ONE, targets, first.status, now=NOW + timedelta(seconds=90))
+    clock_set_back = judged(ONE, targets, first.status, now=NOW - timedelta(days=1))
 
-    assert later.requeue_s == 10.0
+    assert (later.requeue_s, clock_set_back.requeue_s) == (10.0, 10.0)
+
+
+@pytest.mark.parametrize("target", [Target("abc"), on_two("abc", None)])
+def test_what_no_quick_second_look_can_change_gets_none(target: Target) -> None:
+    """A router that is not there announces itself; one that cannot be asked costs whoever asks."""
+    first = judged(ONE, {"chat": target})
+    again = judged(ONE, {"chat": target}, first.status)
+
+    assert (first.requeue_s, again.requeue_s) == (10.0, 10.0)
 
 
 def test_a_router_that_cannot_be_asked_makes_it_unknown() -> None:

@@ -195,6 +195,11 @@ BLOCKED: dict[str, tuple[dict[str, Any], str, str]] = {
         "ApplyRefused",
         "PersistentVolumeClaim chat-cache: immutable",
     ),
+    "a quota": (
+        {"apply_errors": {TEMPLATE: Refusal(403, "Forbidden", "exceeded quota: small, used: 9")}},
+        "InsufficientCapacity",
+        "a quota keeps Deployment chat-engine from being applied: exceeded quota: small",
+    ),
     "a right that is missing": (
         {"apply_errors": {TEMPLATE: Refusal(403, "Forbidden", "cannot patch")}},
         "ApplyForbidden",
@@ -224,6 +229,31 @@ def test_an_apply_that_is_tried_again_makes_nothing_unready(status: int) -> None
     assert found["Reconciling"] == ("True", "ApplyFailed")
 
 
+def left_behind(owner: str) -> dict[str, Any]:
+    reference = {
+        "apiVersion": "steelyard.io/v1alpha1",
+        "kind": "LLMService",
+        "name": owner,
+        "controller": True,
+    }
+    return {**CONFLICT, "metadata": {"name": "chat-router", "ownerReferences": [reference]}}
+
+
+def test_what_an_earlier_service_of_this_name_left_behind_goes_by_itself() -> None:
+    """Deleted and made again, as `kubectl replace --force` does: no failure, and not Ready yet."""
+    made = judged(seen(conflicts=(left_behind("chat"),)))
+
+    assert conditions(made)["Ready"] == ("False", "NameConflict")
+    assert conditions(made)["Reconciling"] == ("True", "NameConflict")
+    assert "Stalled" not in conditions(made)
+    assert made.requeue_s == 10.0
+
+
+@pytest.mark.parametrize("other", [CONFLICT, left_behind("other")])
+def test_what_does_not_go_by_itself_stalls(other: dict[str, Any]) -> None:
+    assert "Stalled" in conditions(judged(seen(conflicts=(left_behind("chat"), other))))
+
+
 def test_what_somebody_must_act_on_is_told_before_what_may_pass() -> None:
     errors = {
         ("ConfigMap", "chat-router"): Refusal(500, "", "busy"),
@@ -239,6 +269,12 @@ def test_a_paused_service_says_so_and_still_tells_what_serves() -> None:
     assert found["Ready"] == ("False", "Paused")
     assert found["EngineAvailable"][0] == "True"
     assert "Reconciling" not in found
+
+
+def test_routers_of_a_paused_service_are_not_asked_again_and_again_for_what_they_get_later() -> (
+    None
+):
+    assert judged(seen(revision="new"), reconciliation="Paused").requeue_s == 60.0
 
 
 def waiting_routers(**status: Any) -> dict[str, Any]:

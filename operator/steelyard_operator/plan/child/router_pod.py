@@ -18,6 +18,7 @@ from .name import (
     HTTP,
     ROUTER,
     ROUTER_PORT,
+    engine_name,
     router_name,
 )
 from .patience import SETTLE_S, router_grace_s
@@ -26,6 +27,8 @@ from .probe import router_probes
 from .settings import Settings
 from .volume import Volume
 
+ENGINE_SERVICE = "steelyard.io/engine-service"
+"""On the pods: a router follows the Service that it started with, so another one makes new ones."""
 RESOURCES: Object = {"requests": {"cpu": "100m", "memory": "256Mi"}}
 OWNER_AND_GROUP_MAY_READ = 0o440
 
@@ -41,7 +44,9 @@ def router_template(service: LLMService, settings: Settings) -> Object:
         containers=[_container(service, settings, volumes)],
         volumes=[item.volume for item in volumes],
     )
-    metadata = {"labels": labels(service, ROUTER)}
+    followed = _engine_service(service)
+    annotations = None if followed is None else {ENGINE_SERVICE: followed}
+    metadata = present(labels=labels(service, ROUTER), annotations=annotations)
     return pod_template(metadata, spec, service.spec.router.pod_template)
 
 
@@ -61,6 +66,14 @@ def _container(service: LLMService, settings: Settings, volumes: list[Volume]) -
         securityContext=security.restricted_container(),
         volumeMounts=[item.mount for item in volumes],
     )
+
+
+def _engine_service(service: LLMService) -> str | None:
+    """Whose EndpointSlices the routers follow; None where engines have given addresses."""
+    if service.spec.engine.type != "External":
+        return engine_name(service.metadata.name)
+    reference = service.spec.engine.service_ref
+    return None if reference is None else reference.name
 
 
 def _port(name: str, number: int) -> Object:

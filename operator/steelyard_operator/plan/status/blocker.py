@@ -6,19 +6,26 @@ object asks for is not what runs, so the service is not Ready while a person has
 
 from dataclasses import dataclass
 
-from .live import text
+from steelyard_router.kube.resource import LLM_SERVICE
+
+from .live import Live, rows, text
 from .observed import ApplyError, Observed
 
 REFUSED = frozenset({400, 413, 422})
+OVER_QUOTA = "exceeded quota"
+"""How the API server words it, wherever."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """`stalled`: trying again helps nobody. Otherwise it is tried again by itself."""
+    """`stalled`: trying again helps nobody. Otherwise it is tried again by itself. `unready`: what
+    is there under the children's names says nothing about this service.
+    """
 
     reason: str
     message: str
     stalled: bool
+    unready: bool = False
 
 
 def blocker(observed: Observed) -> Blocker | None:
@@ -35,12 +42,35 @@ def _conflict(observed: Observed) -> Blocker:
     taken = sorted(
         f"{text(item, 'kind')} {text(item, 'metadata', 'name')}" for item in observed.conflicts
     )
+    if all(_outlived(item) for item in observed.conflicts):
+        return Blocker(
+            "NameConflict",
+            f"{', '.join(taken)}: still there from an earlier LLMService of this name, and about to"
+            " be collected",
+            stalled=False,
+            unready=True,
+        )
     verb = "exists and is" if len(taken) == 1 else "exist and are"
     return Blocker(
         "NameConflict",
         f"{', '.join(taken)} {verb} not controlled by this LLMService, so nothing there is "
         "touched; delete it, or give this LLMService another name",
         stalled=True,
+        unready=True,
+    )
+
+
+def _outlived(item: Live) -> bool:
+    """Controlled by an LLMService of the very name whose child it is called after: by one that is
+    deleted, so the garbage collector is on its way.
+    """
+    service = text(item, "metadata", "name").rpartition("-")[0]
+    return any(
+        owner.get("controller") is True
+        and text(owner, "kind") == LLM_SERVICE.kind
+        and text(owner, "apiVersion") == LLM_SERVICE.api_version
+        and text(owner, "name") == service
+        for owner in rows(item, "metadata", "ownerReferences")
     )
 
 
@@ -52,6 +82,9 @@ def _refusal(kind: str, name: str, error: ApplyError) -> Blocker:
             f"the API server refuses {kind} {name}: {error.message}",
             stalled=True,
         )
+    if error.status == 403 and OVER_QUOTA in error.message:
+        words = f"a quota keeps {kind} {name} from being applied: {error.message}"
+        return Blocker("InsufficientCapacity", words, stalled=True)
     if error.status == 403:
         return Blocker(
             "ApplyForbidden",

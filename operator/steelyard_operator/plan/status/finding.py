@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from .blocker import OVER_QUOTA
 from .case import Case, Trouble
 from .deployment import Rollout, rollout
 from .live import Live, text
@@ -17,7 +18,6 @@ from .trouble import trouble, unready, worst
 UPDATING = "Updating"
 ROUTER_UPDATING = "RouterUpdating"
 SCALED_TO_ZERO = "ScaledToZero"
-_OVER_QUOTA = "exceeded quota"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ def _judged(component: str, state: Rollout, found: Trouble | None) -> Finding:
 def _why(component: str, state: Rollout, found: Trouble | None) -> tuple[str, str, bool]:
     """Reason, message, and whether no waiting helps, supposing that pods are missing."""
     if state.refused is not None:
-        reason = "InsufficientCapacity" if _OVER_QUOTA in state.refused else "InvalidPodTemplate"
+        reason = "InsufficientCapacity" if OVER_QUOTA in state.refused else "InvalidPodTemplate"
         return reason, f"the API server refuses {component} pods: {state.refused}", True
     late = state.overdue is not None
     if found is not None:

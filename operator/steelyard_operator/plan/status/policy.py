@@ -21,7 +21,7 @@ from .alert import measurements
 from .intent import StatusPlan
 from .live import Live, Object, bounded, moment, rows, text
 from .policy_event import policy_events
-from .programmed import RELOAD_FAILED, RELOADING, Programming, Target, programming
+from .programmed import PAUSED, RELOAD_FAILED, RELOADING, Programming, Target, programming
 from .transition import find, written
 
 CONTROLLER = "steelyard.io/operator"
@@ -30,8 +30,8 @@ SOON_S = 10.0
 LATER_S = 60.0
 _FAST_FOR = timedelta(seconds=60)
 _WORST = (
-    "Invalid", "Conflicted", "TargetNotFound", RELOAD_FAILED, "RouterNotReady", "Reconciling",
-    "RouterUnreachable",
+    "Invalid", "Conflicted", "TargetNotFound", RELOAD_FAILED, PAUSED, "RouterNotReady",
+    "Reconciling", "RouterUnreachable",
 )  # fmt: skip
 _HOPELESS = frozenset({"Invalid", "Conflicted", RELOAD_FAILED})
 
@@ -172,6 +172,7 @@ def _requeue_s(parts: Parts, measured: Object, stored: object, now: datetime) ->
     if any(made.condition.reason == RELOADING for made in wanted):
         last = find(stored, "Programmed")
         since = moment(last.get("lastTransitionTime")) if last.get("status") == "False" else None
-        return FAST_S if since is None or now - since < _FAST_FOR else SOON_S
+        fresh = since is None or timedelta(0) <= now - since < _FAST_FOR
+        return FAST_S if fresh else SOON_S
     waits = any(made.condition.status != "True" for made in wanted)
     return SOON_S if waits or measured.get("alerts") else LATER_S

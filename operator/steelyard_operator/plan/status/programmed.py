@@ -15,6 +15,7 @@ ROUTERS_MISSING = "RouterNotReady"
 RELOADING = "Reconciling"
 RELOAD_FAILED = "ConfigReloadFailed"
 UNREACHABLE = "RouterUnreachable"
+PAUSED = "Paused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Target:
 
     revision: str | None
     reports: tuple[RouterReport, ...] = ()
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,10 @@ def programming(ancestor: Ancestor, target: Target | None) -> Programming:
     lost = [item for item in reports if not item.reachable]
     done = len(reports) - len(behind) - len(lost)
     replicas = f"{done}/{len(reports)}"
+    if behind and target.paused:
+        words = f"LLMService {ancestor.target} is paused: its routers keep what they have"
+        condition = Condition("Programmed", "False", PAUSED, words)
+        return Programming(condition, replicas, target.revision)
     figures = f"{done} of {len(reports)} router replicas run revision {target.revision}"
     return Programming(_condition(ancestor.target, figures, behind, lost, done), replicas,
                        target.revision)  # fmt: skip

@@ -60,7 +60,7 @@ def service_status(
     return StatusPlan(
         status,
         service_events(service, engine, place, observed),
-        _requeue_s(place, engine, observed),
+        _requeue_s(place, engine, observed, paused=paused),
     )
 
 
@@ -166,10 +166,12 @@ def _reloading(observed: Observed) -> bool:
     )
 
 
-def _requeue_s(place: Standing, engine: Finding, observed: Observed) -> float | None:
+def _requeue_s(
+    place: Standing, engine: Finding, observed: Observed, *, paused: bool
+) -> float | None:
     """Pods and Deployments are watched; the routers' reports and the time that passes are not."""
     reports = counted(observed.reports)
-    if place.stalled is None and _reloading(observed):
+    if place.stalled is None and not paused and _reloading(observed):
         return NEAR_S
     if place.reconciling is not None or (not engine.good and engine.reason != SCALED_TO_ZERO):
         return SOON_S

@@ -1,7 +1,7 @@
 """Ready, Reconciling and Stalled of a service, out of what was found of its parts."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard_operator.plan.condition import Condition
 
@@ -42,11 +42,11 @@ def standing(
                 "reconciliation is Paused: what runs stays, and changes of the spec wait",
             )
         )
-    if block is not None and block.stalled:
-        return Standing(
-            Condition("Ready", "False", block.reason, block.message),
-            stalled=Condition("Stalled", "True", block.reason, block.message),
-        )
+    if block is not None and (block.stalled or block.unready):
+        unready = Condition("Ready", "False", block.reason, block.message)
+        if block.stalled:
+            return Standing(unready, stalled=replace(unready, type="Stalled", status="True"))
+        return Standing(unready, reconciling=replace(unready, type="Reconciling", status="True"))
     ready = _ready(engine, router)
     if (stalled := _stalled(engine, router, reports)) is not None:
         return Standing(ready, stalled=stalled)
