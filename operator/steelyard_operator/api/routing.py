@@ -6,7 +6,9 @@ from pydantic import Field
 
 from .base import Count, Int, Model, Positive
 
-StrategyName = Literal["Auto", "Multiplicative", "LeastRequest", "RoundRobin"]
+StrategyName = Literal[
+    "Auto", "Multiplicative", "Adaptive", "MarginalDelay", "LeastRequest", "RoundRobin"
+]
 ExponentPercent = Annotated[Int, Field(ge=0, le=1000)]
 
 

@@ -177,7 +177,7 @@ class Attempt:
                     self._context.prefilled()
             elif scan.output_events >= self._next_progress:
                 self._next_progress = scan.output_events + PROGRESS_EVENTS
-                self._lease.progress(scan.output_events)
+                self._lease.progress(scan.output_events, now)
 
     def on_end(self) -> None:
         self._member.last_byte_at = self._time()

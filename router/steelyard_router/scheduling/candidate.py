@@ -5,8 +5,60 @@ array whose every operation is a call of its own.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 
 from steelyard_router.scheduling.request import RequestView
+
+
+class Wish(Enum):
+    """When a strategy wants an outlook, which takes as long to make as all other terms."""
+
+    NEVER = 0
+    TRUSTED = 1
+    """If the coefficients of all candidates are trusted."""
+    ALWAYS = 2
+
+
+@dataclass(slots=True)
+class Neighbour:
+    """A workload whose requests are on some of the candidates: row i of `counts`."""
+
+    tpot_rate: float
+    """What a second more per output token of one of them costs (objective.py)."""
+    output_tokens: float
+    """Expected of each."""
+    counts: list[int]
+    """Sequences, running and waiting."""
+
+    def rows(self, keep: list[int]) -> "Neighbour":
+        counts = [self.counts[row] for row in keep]
+        return Neighbour(self.tpot_rate, self.output_tokens, counts)
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What the placement would do in seconds, by the coefficients of each candidate."""
+
+    q_s: list[float]
+    """Until the prompts that are queued there are computed, by their cost or by the rate at which
+    that line has moved of late, whichever is longer: an engine that is full computes none."""
+    own_s: list[float]
+    """To compute this one's uncached tokens."""
+    token_s: list[float]
+    """From one of its tokens to the next: a decode step there with this request in it, and what
+    prompts have lately added to it."""
+    added_s: list[float]
+    """What a step is longer by because of this request."""
+    neighbours: list[Neighbour]
+
+    def rows(self, keep: list[int]) -> "Outlook":
+        return Outlook(
+            [self.q_s[row] for row in keep],
+            [self.own_s[row] for row in keep],
+            [self.token_s[row] for row in keep],
+            [self.added_s[row] for row in keep],
+            [each.rows(keep) for each in self.neighbours],
+        )
 
 
 @dataclass(slots=True)
@@ -24,6 +76,8 @@ class Terms:
     """C: context tokens of the sequences that decode there."""
     request: RequestView
     now: float
+    outlook: Outlook | None = None
+    """Where the strategy wants it."""
 
     def rows(self, keep: list[int]) -> "Terms":
         """These rows only."""
@@ -35,6 +89,7 @@ class Terms:
             [self.c[row] for row in keep],
             self.request,
             self.now,
+            self.outlook and self.outlook.rows(keep),
         )
 
 

@@ -1,8 +1,10 @@
 """A request's claim on an instance, from the decision until its end, whatever that end is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
+
+from steelyard_router.scheduling.predictor.coefficients import attended
 
 if TYPE_CHECKING:
     from steelyard_router.scheduling.index import PrefixIndex, Trail
@@ -40,20 +42,26 @@ class Lease:
     block_tokens: float
     sequences: int
     streams: bool
+    workload: str = "default"
     output_tokens: int = 0
     phase: Phase = Phase.QUEUED
+    pairs: int = field(init=False)
+    """Of tokens of the prompt that attend to each other, where one has to be computed."""
+
+    def __post_init__(self) -> None:
+        self.pairs = attended(self.uncached_tokens, self.prompt_tokens)
 
     def first_byte(self, now: float) -> None:
         """The instance has begun to answer with success: the prompt is computed."""
         if self.phase in {Phase.QUEUED, Phase.PREFILL}:
             self.ledger.answer(self, now)
 
-    def progress(self, output_tokens: int) -> None:
-        """So many output tokens have come, in total."""
+    def progress(self, output_tokens: int, now: float | None = None) -> None:
+        """So many output tokens have come, in total; the last of them now, if a time is given."""
         grown = output_tokens - self.output_tokens
         self.output_tokens = output_tokens
         if self.phase is Phase.DECODE:
-            self.ledger.lengthen(self, grown)
+            self.ledger.lengthen(self, grown, now)
 
     def correct(self, cached_tokens: int, *, prompt_tokens: int | None = None) -> None:
         """The instance reports how much of the prompt it had cached; the index learns from a

@@ -8,6 +8,10 @@
 - B, sequences: of all leases, and what polled metrics show beyond ours.
 - C, context: prompt and output tokens of the leases that decode.
 
+Pairs (predictor/coefficients.py) are counted beside the tokens of Q, and each workload's sequences
+beside B: whole numbers, so that what was added is taken away exactly, whatever a predictor makes of
+them in the meantime. The same events are what the predictor learns from.
+
 Loads are attributes of the accounts, so that a decision reads them in one pass without a call.
 """
 
@@ -18,6 +22,9 @@ from math import exp, inf
 from typing import Final
 
 from steelyard_router.scheduling.lease import Lease, Phase
+from steelyard_router.scheduling.predictor import Observation, Predictor
+from steelyard_router.scheduling.predictor.pace import Pace
+from steelyard_router.scheduling.predictor.window import Window
 
 PRIOR_TOKENS_PER_S: Final = 8000.0
 PRIOR_S: Final = 0.25
@@ -36,19 +43,27 @@ class Account:
     """
 
     __slots__ = (
-        "busy_s", "context", "due", "head_tokens", "leases", "line", "open", "others", "peak",
-        "pending", "prefilled", "rate", "sequences", "since", "stale",
+        "busy_s", "context", "decoding", "due", "head_pairs", "head_tokens", "instance", "leases",
+        "line", "mix", "open", "others", "pace", "peak", "pending", "pending_pairs", "prefilled",
+        "rate", "sequences", "since", "stale", "window",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, instance: str) -> None:
+        self.instance = instance
         self.open = True
         self.leases = 0
         self.line: OrderedDict[Lease, None] = OrderedDict()
         """Leases whose prompts are not computed, in order of arrival."""
         self.pending = 0
-        """Uncached tokens of those;"""
+        """Uncached tokens of those,"""
+        self.pending_pairs = 0
+        """and their pairs;"""
         self.sequences = 0
-        """sequences of all leases;"""
+        """sequences of all leases,"""
+        self.mix: dict[str, int] = {}
+        """by workload;"""
+        self.decoding = 0
+        """sequences of the leases that decode;"""
         self.context = 0
         """context tokens of those that decode."""
         self.others = 0.0
@@ -61,6 +76,8 @@ class Account:
         """Most own sequences since the last report."""
         self.head_tokens = 0
         """Uncached tokens of the oldest in line,"""
+        self.head_pairs = 0
+        """its pairs,"""
         self.since = 0.0
         """when it came to be computed,"""
         self.rate = PRIOR_TOKENS_PER_S
@@ -69,6 +86,8 @@ class Account:
         """and when it will have been, if nothing else can show it; else never."""
         self.prefilled = PRIOR_TOKENS_PER_S * PRIOR_S
         self.busy_s = PRIOR_S
+        self.window = Window()
+        self.pace = Pace()
 
     @property
     def head(self) -> Lease | None:
@@ -82,14 +101,15 @@ class Account:
 class Ledger:
     """The accounts, and all that changes them. `now` must not go backwards."""
 
-    def __init__(self) -> None:
+    def __init__(self, predictor: Predictor | None = None) -> None:
+        self._predictor = predictor
         self.leases_held = 0
         self._accounts: set[Account] = set()
         self._next_event = inf
         """No earlier than this is anything due or stale."""
 
-    def open(self) -> Account:
-        account = Account()
+    def open(self, instance: str = "") -> Account:
+        account = Account(instance)
         self._accounts.add(account)
         return account
 
@@ -116,9 +136,12 @@ class Ledger:
         account = lease.account
         self.leases_held += 1
         account.leases += 1
+        account.window.arrive(lease, idle=not account.sequences and not account.others)
         account.line[lease] = None
         account.pending += lease.uncached_tokens
+        account.pending_pairs += lease.pairs
         account.sequences += lease.sequences
+        account.mix[lease.workload] = account.mix.get(lease.workload, 0) + lease.sequences
         account.peak = max(account.peak, account.sequences)
         if len(account.line) == 1:
             self._advance(account, now)
@@ -135,15 +158,20 @@ class Ledger:
         if lease.streams:
             busy_s = max(0.0, now - account.since) if of_head else 0.0
             self._learn(account, sum(each.uncached_tokens for each in done), busy_s)
+            self._report(account, account.window.answer(lease, account, now), now)
         for each in done:
             self._decode(each)
         if of_head:
             self._advance(account, now)
 
-    def lengthen(self, lease: Lease, tokens: int) -> None:
+    def lengthen(self, lease: Lease, tokens: int, now: float | None) -> None:
         """A decoding lease has that many tokens more."""
-        if lease.account.open:
-            lease.account.context += tokens
+        account = lease.account
+        if not account.open:
+            return
+        account.context += tokens
+        if now is not None and lease.streams:
+            self._report(account, account.window.sample(lease, tokens, account, now), now)
 
     def release(self, lease: Lease, now: float) -> None:
         account, phase = lease.account, lease.phase
@@ -153,9 +181,15 @@ class Ledger:
         if not account.open:
             return
         account.sequences -= lease.sequences
+        account.mix[lease.workload] -= lease.sequences
+        if not account.mix[lease.workload]:
+            del account.mix[lease.workload]
         if phase is Phase.DECODE:
+            account.window.end(lease)
+            account.decoding -= lease.sequences
             account.context -= lease.prompt_tokens + lease.output_tokens
             return
+        account.window.spoil()
         was_head = account.head is lease
         self._leave_line(lease)
         if was_head:
@@ -183,17 +217,22 @@ class Ledger:
 
     def _decode(self, lease: Lease) -> None:
         self._leave_line(lease)
+        account = lease.account
+        account.window.count(lease)
         lease.phase = Phase.DECODE
-        lease.account.context += lease.prompt_tokens + lease.output_tokens
+        account.decoding += lease.sequences
+        account.context += lease.prompt_tokens + lease.output_tokens
 
     def _leave_line(self, lease: Lease) -> None:
         del lease.account.line[lease]
         lease.account.pending -= lease.uncached_tokens
+        lease.account.pending_pairs -= lease.pairs
 
     def _advance(self, account: Account, since: float) -> None:
         """From then on, the oldest in line is being computed."""
         head = account.head
         account.head_tokens = head.uncached_tokens if head else 0
+        account.head_pairs = head.pairs if head else 0
         account.since = since
         account.due = inf
         if head:
@@ -201,6 +240,11 @@ class Ledger:
             if not head.streams:
                 account.due = since + head.uncached_tokens / account.rate
                 self._next_event = min(self._next_event, account.due)
+
+    def _report(self, account: Account, seen: Observation | None, now: float) -> None:
+        if seen is not None and self._predictor is not None:
+            self._predictor.observe(account.instance, seen)
+            account.pace.learn(seen, self._predictor.coefficients(account.instance), now)
 
     def _learn(self, account: Account, tokens: int, busy_s: float) -> None:
         """Rate = tokens / busy seconds, both fading with busy time. So prompts that are computed

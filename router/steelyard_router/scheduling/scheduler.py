@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
-from steelyard_router.scheduling.candidate import Candidate, Terms
+from steelyard_router.scheduling.candidate import Candidate, Terms, Wish
 from steelyard_router.scheduling.fleet import Fleet, Member
 from steelyard_router.scheduling.index import Match, PrefixIndex
 from steelyard_router.scheduling.lease import Lease
 from steelyard_router.scheduling.ledger import Ledger
+from steelyard_router.scheduling.outlook import outlook
+from steelyard_router.scheduling.population import Population
+from steelyard_router.scheduling.predictor import Coefficients, OnlinePredictor, Predictor
 from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.strategy import Strategy
@@ -59,17 +62,25 @@ class InstanceLoad:
     leases: int
     limit: float
     prefill_tokens_per_s: float
+    coefficients: Coefficients
+    trusted: bool
 
 
 class Scheduler:
     """Fleet, load ledger and prefix index behind one door. Not for use from several threads."""
 
     def __init__(
-        self, *, index_bytes: int, default_cache_tokens: int = DEFAULT_CACHE_TOKENS
+        self,
+        *,
+        index_bytes: int,
+        default_cache_tokens: int = DEFAULT_CACHE_TOKENS,
+        predictor: Predictor | None = None,
     ) -> None:
         self.index = PrefixIndex(index_bytes)
         self._fleet = Fleet()
-        self._ledger = Ledger()
+        self._predictor = predictor or OnlinePredictor()
+        self._ledger = Ledger(self._predictor)
+        self._population = Population()
         self._default_cache_tokens = default_cache_tokens
         self._block_tokens: float | None = None
         self._last_slot = -1
@@ -84,9 +95,10 @@ class Scheduler:
         member = self._fleet.find(instance)
         if member is None:
             slot = self._fleet.free_slot()
-            account, shelf = self._ledger.open(), self.index.open(slot)
+            account, shelf = self._ledger.open(instance), self.index.open(slot)
             member = Member(instance, slot, account, shelf, self._default_cache_tokens)
             self._fleet.add(member)
+            self._predictor.join(instance)
         if cache_tokens is not None:
             member.cache_tokens = cache_tokens
 
@@ -96,6 +108,7 @@ class Scheduler:
             self._fleet.remove(member)
             self._ledger.close(member.account)
             self.index.close(member.shelf)
+            self._predictor.leave(instance)
 
     def reset_cache(self, instance: str) -> None:
         """The engine has started anew or emptied its cache: it holds no prefix."""
@@ -139,6 +152,8 @@ class Scheduler:
             raise NoCandidate
         match = self.index.lookup(request.blocks)
         terms = everywhere = _terms(request, match.hits, members, now)
+        if self._wanted(strategy, members) or (trial and self._wanted(trial.strategy, members)):
+            terms.outlook = outlook(terms, members, self._predictor, self._population)
         if max_p_tokens is not None:
             terms = _below_cap(terms, max_p_tokens)
         cost = strategy.cost(terms)
@@ -172,9 +187,19 @@ class Scheduler:
                 leases=member.account.leases,
                 limit=member.limit,
                 prefill_tokens_per_s=member.account.rate,
+                coefficients=self._predictor.coefficients(member.name),
+                trusted=self._predictor.trusted(member.name),
             )
             for member in self._fleet
         ]
+
+    def _wanted(self, strategy: Strategy, members: list[Member]) -> bool:
+        """Whether the strategy wants an outlook on those members."""
+        wish = strategy.wants_outlook
+        if wish is Wish.TRUSTED:
+            trusted = self._predictor.trusted
+            return all(trusted(member.name) for member in members)
+        return wish is Wish.ALWAYS
 
     def _pick(self, terms: Terms, cost: list[float]) -> int:
         """The row of least cost; of equals that of least load, then of least P, then the next in
@@ -222,8 +247,10 @@ class Scheduler:
             block_tokens=request.block_tokens,
             sequences=request.sequences,
             streams=request.streams,
+            workload=request.workload,
         )
         self._ledger.add(lease, now)
+        self._population.learn(request)
         return lease
 
     def _mean_block_tokens(self, request: RequestView) -> float:

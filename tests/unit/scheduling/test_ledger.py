@@ -395,7 +395,7 @@ class LedgerModel(RuleBasedStateMachine):
     @rule(pick=st.integers(0, 99), tokens=st.integers(0, 50))
     def progress(self, pick: int, tokens: int) -> None:
         if lease := self.some(pick):
-            lease.progress(lease.output_tokens + tokens)
+            lease.progress(lease.output_tokens + tokens, self.now if tokens % 2 else None)
 
     @rule(pick=st.integers(0, 99))
     def release(self, pick: int) -> None:
@@ -423,6 +423,11 @@ class LedgerModel(RuleBasedStateMachine):
         assert phases(*waiting[:1]) == ["prefill"][: len(waiting)]
         assert list(self.desk.account.line) == waiting
         assert self.desk.account.rate < inf
+        account = self.desk.account
+        assert account.pending_pairs == sum(lease.pairs for lease in waiting)
+        assert account.decoding == sum(lease.sequences for lease in decoding)
+        assert account.mix == ({"default": b} if mine else {})
+        assert account.head_pairs == sum(lease.pairs for lease in waiting[:1])
 
 
 TestLedgerModel = LedgerModel.TestCase

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from steelyard_router.scheduling.candidate import Terms
+from steelyard_router.scheduling.candidate import Terms, Wish
 from steelyard_router.scheduling.ledger import PRIOR_TOKENS_PER_S
 from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate, PlacementError
 from steelyard_router.scheduling.request import RequestView
@@ -57,6 +57,17 @@ def test_a_burst_of_equal_requests_spreads_evenly_over_idle_instances(
     counts = [chosen.count(f"i{number}") for number in range(8)]
     assert max(counts) - min(counts) <= 1
     assert scheduler.leases_held == 200
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_a_thousand_equal_long_prompts_spread_evenly_over_idle_instances(kind: type) -> None:
+    scheduler, strategy = fleet(8), build(kind.__name__)
+    request = prompt(1, 32_768)
+
+    chosen = [scheduler.choose(request, strategy, 0.0).instance for _ in range(1000)]
+
+    counts = [chosen.count(f"i{number}") for number in range(8)]
+    assert max(counts) - min(counts) <= 1
 
 
 @pytest.mark.parametrize("exponents", [(2.0, 0.5), (0.5, 2.0), (1.0, 0.0), (0.0, 1.0)])
@@ -122,6 +133,7 @@ class Indifferent:
     """Every instance costs the same."""
 
     name: ClassVar[str] = "Indifferent"
+    wants_outlook: ClassVar[Wish] = Wish.NEVER
 
     @classmethod
     def build(cls, settings: Settings) -> "Indifferent":

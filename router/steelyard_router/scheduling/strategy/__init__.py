@@ -5,7 +5,9 @@ So every claim about one is a comparison with the others, and all see the same t
 
 from typing import Final
 
+from steelyard_router.scheduling.strategy.adaptive import Adaptive
 from steelyard_router.scheduling.strategy.least_request import LeastRequest
+from steelyard_router.scheduling.strategy.marginal_delay import MarginalDelay
 from steelyard_router.scheduling.strategy.multiplicative import Multiplicative
 from steelyard_router.scheduling.strategy.protocol import Settings, Strategy
 from steelyard_router.scheduling.strategy.round_robin import RoundRobin
@@ -13,7 +15,9 @@ from steelyard_router.scheduling.strategy.round_robin import RoundRobin
 __all__ = [
     "AUTO",
     "STRATEGIES",
+    "Adaptive",
     "LeastRequest",
+    "MarginalDelay",
     "Multiplicative",
     "RoundRobin",
     "Settings",
@@ -21,9 +25,16 @@ __all__ = [
     "build",
 ]
 
-STRATEGIES: Final[tuple[type[Strategy], ...]] = (Multiplicative, LeastRequest, RoundRobin)
+STRATEGIES: Final[tuple[type[Strategy], ...]] = (
+    Multiplicative,
+    Adaptive,
+    MarginalDelay,
+    LeastRequest,
+    RoundRobin,
+)
 AUTO: Final = "Auto"
-"""Means the first of them, which is what evidence has picked."""
+"""Means the first of them, which is what evidence has picked: `Adaptive` has better means where
+prefixes are reused and worse 99th percentiles where they are not (docs/evaluation.md)."""
 
 
 def build(name: str, settings: Settings | None = None) -> Strategy:

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Self
 
-from steelyard_router.scheduling.candidate import Terms
+from steelyard_router.scheduling.candidate import Terms, Wish
 from steelyard_router.scheduling.strategy.protocol import Settings
 
 
@@ -10,6 +10,7 @@ class LeastRequest:
     """cost = B"""
 
     name: ClassVar[str] = "LeastRequest"
+    wants_outlook: ClassVar[Wish] = Wish.NEVER
 
     @classmethod
     def build(cls, settings: Settings) -> Self:

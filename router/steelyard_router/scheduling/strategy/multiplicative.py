@@ -7,7 +7,7 @@ workload's weights can act only as exponents. Source: LMetric, arXiv 2603.15202.
 
 from typing import ClassVar, Self
 
-from steelyard_router.scheduling.candidate import Terms
+from steelyard_router.scheduling.candidate import Terms, Wish
 from steelyard_router.scheduling.request import Weights
 from steelyard_router.scheduling.strategy.protocol import Settings
 
@@ -16,6 +16,7 @@ class Multiplicative:
     """cost = (Q + P + offset)^p_exponent * (B + 1)^b_exponent"""
 
     name: ClassVar[str] = "Multiplicative"
+    wants_outlook: ClassVar[Wish] = Wish.NEVER
 
     def __init__(
         self, p_exponent: float = 1.0, b_exponent: float = 1.0, offset: float = 0.0

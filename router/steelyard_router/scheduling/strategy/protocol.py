@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, Self
 
-from steelyard_router.scheduling.candidate import Terms
+from steelyard_router.scheduling.candidate import Terms, Wish
 from steelyard_router.scheduling.request import Weights
 
 
@@ -24,6 +24,8 @@ class Strategy(Protocol):
     """
 
     name: ClassVar[str]
+    wants_outlook: ClassVar[Wish]
+    """An outlook that is there may have been made for another strategy."""
 
     @classmethod
     def build(cls, settings: Settings) -> Self: ...

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Self
 
-from steelyard_router.scheduling.candidate import Terms
+from steelyard_router.scheduling.candidate import Terms, Wish
 from steelyard_router.scheduling.strategy.protocol import Settings
 
 
@@ -10,6 +10,7 @@ class RoundRobin:
     """cost = how many slots away the instance's turn is, counted from the one chosen last."""
 
     name: ClassVar[str] = "RoundRobin"
+    wants_outlook: ClassVar[Wish] = Wish.NEVER
 
     def __init__(self) -> None:
         self._last = -1
