@@ -16,8 +16,10 @@ COMMANDS = {
     "explain": ("steelyard.explain", "Say why the router's last decisions fell as they did."),
     "load": ("steelyard.load", "Replay a trace against an OpenAI-compatible URL."),
     "operator": ("steelyard.operator", "Run the Kubernetes operator."),
+    "record": ("steelyard.record", "Record a router's traffic as a trace, without its text."),
     "render": ("steelyard.render", "Print what `up` would run."),
     "router": ("steelyard.router", "Run the router."),
+    "simulate": ("steelyard.simulate", "Compare routing policies on a trace, in virtual time."),
     "up": ("steelyard.up", "Run manifests on this machine, without Kubernetes."),
 }
 

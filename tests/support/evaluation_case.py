@@ -40,7 +40,7 @@ def cell(name: str, group: Group = Group.MAIN, source: str = "conversation") -> 
 def document(
     cells: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]], **more: object
 ) -> dict[str, Any]:
-    about = {"quick": False, "machine": MACHINE, "stale": 0, "missing": 0}
+    about = {"quick": False, "seeds": 5, "machine": MACHINE, "stale": 0, "missing": 0}
     return {"format": FORMAT, **about, "cells": list(cells), "runs": list(runs), **more}
 
 

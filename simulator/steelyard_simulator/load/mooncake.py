@@ -2,14 +2,15 @@
 
 `timestamp` in ms, `input_length` and `output_length` in tokens, `hash_ids` one int per block (512
 tokens, the last one partial). An id stands for the whole prompt up to its block, so equal ids are
-reusable beginnings. `session_id`, where present, orders requests of one client.
+reusable beginnings. `session_id`, where present, orders requests of one client;
+`workload` names its class.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard_simulator.load.record import Record
-from steelyard_simulator.load.trace import Trace, TraceRequest, to_ranges
+from steelyard_simulator.load.trace import WORKLOAD, Trace, TraceRequest, to_ranges
 
 BUCKET_S = 3.0
 BUCKET_TOLERANCE_S = 0.005
@@ -58,6 +59,7 @@ def _request(
         follows=follows,
         # The schema knows no service times: the whole gap between two starts counts as thinking.
         think_s=max(0.0, at_s - before[follows].at_s) if follows is not None else 0.0,
+        workload=record.text("workload") or WORKLOAD,
     )
 
 

@@ -1,7 +1,8 @@
 """Finds out which schema a trace file has, and reads it.
 
-Four are known: Mooncake JSONL, session JSONL (one agent session a line), and the CSV files of Azure
-and ServeGen; each plain or gzipped, told apart by content rather than by name.
+Five are known: Mooncake JSONL, what `steelyard record` writes, session JSONL (one agent session a
+line), and the CSV files of Azure and ServeGen; each plain or gzipped, told apart by content rather
+than by name.
 """
 
 import gzip
@@ -9,7 +10,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from steelyard_simulator.load import mooncake, session, table
+from steelyard_simulator.load import mooncake, recorded, session, table
 from steelyard_simulator.load.errors import TraceError
 from steelyard_simulator.load.trace import BLOCK_TOKENS, Trace
 
@@ -48,6 +49,8 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _parser(path: Path, first: str) -> Parse:
+    if first.startswith(f'{{"{recorded.MARK}"'):
+        return recorded.parse
     if first.lstrip().startswith("{"):
         return session.parse if '"reqs"' in first else mooncake.parse
     if (parse := table.parser_for(first)) is not None:

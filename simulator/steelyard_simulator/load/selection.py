@@ -7,6 +7,7 @@ request whose predecessor lies before the window starts a conversation of its ow
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 
 from steelyard_simulator.load.trace import Trace, TraceRequest
 
@@ -82,6 +83,27 @@ def at_rate(requests: Sequence[TraceRequest], speed: float) -> tuple[TraceReques
         replace(request, at_s=request.at_s / speed, think_s=request.think_s / speed)
         for request in requests
     )
+
+
+def jittered(
+    requests: Sequence[TraceRequest], width_s: float, rng: Random
+) -> tuple[TraceRequest, ...]:
+    """Each arrival up to `width_s` later, at random: the same load in another run of chance."""
+    return tuple(
+        replace(request, at_s=request.at_s + rng.uniform(0, width_s)) for request in requests
+    )
+
+
+def poisson(requests: Sequence[TraceRequest], rng: Random) -> tuple[TraceRequest, ...]:
+    """The same requests in the same order and at the same mean rate, with independent arrivals."""
+    first_s = min((request.at_s for request in requests), default=0.0)
+    span_s = max((request.at_s for request in requests), default=0.0) - first_s
+    times = sorted(first_s + rng.uniform(0, span_s) for _ in requests)
+    order = sorted(range(len(requests)), key=lambda number: requests[number].at_s)
+    moved = list(requests)
+    for number, at_s in zip(order, times, strict=True):
+        moved[number] = replace(requests[number], at_s=at_s)
+    return tuple(moved)
 
 
 def _keep(

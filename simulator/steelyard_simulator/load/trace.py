@@ -12,6 +12,8 @@ from pathlib import Path
 
 BLOCK_TOKENS = 512
 """Tokens one id of Mooncake's `hash_ids` stands for."""
+WORKLOAD = "default"
+"""Of a request whose trace names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class TraceRequest:
     session: str | None = None
     follows: int | None = None
     think_s: float = 0.0
+    workload: str = WORKLOAD
 
     def block_ids(self) -> Iterator[int]:
         return chain.from_iterable(self.blocks)

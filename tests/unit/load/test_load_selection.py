@@ -1,12 +1,21 @@
 """What of a trace is sent, and when."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard_simulator.load.selection import Window, at_rate, plan, select, spread
+from steelyard_simulator.load.selection import (
+    Window,
+    at_rate,
+    jittered,
+    plan,
+    poisson,
+    select,
+    spread,
+)
 from steelyard_simulator.load.trace import Trace, TraceRequest
 
 
@@ -76,3 +85,28 @@ def test_a_plan_spreads_only_traces_with_rounded_times_and_only_when_asked() -> 
     assert [r.at_s for r in plan(rounded, Window(), speed=3.0).requests] == [0, 0.5]
     assert [r.at_s for r in plan(rounded, Window(), even=False).requests] == [0, 0]
     assert [r.at_s for r in plan(exact, Window()).requests] == [0, 0]
+
+
+def test_jitter_delays_each_arrival_by_a_little_of_its_own() -> None:
+    requests = [at(float(n)) for n in range(50)]
+
+    delays = [
+        moved.at_s - request.at_s
+        for moved, request in zip(jittered(requests, 0.1, Random(1)), requests, strict=True)
+    ]
+
+    assert all(0 <= delay <= 0.1 for delay in delays)
+    assert len({*delays}) == 50
+
+
+def test_poisson_keeps_the_requests_their_order_and_their_span() -> None:
+    requests = [at(float(n // 10 * 10), tokens=n + 1) for n in range(100)]
+
+    moved = poisson(requests, Random(1))
+
+    assert [one.input_tokens for one in moved] == list(range(1, 101))
+    times = [one.at_s for one in moved]
+    assert times == sorted(times)
+    assert times[0] >= 0
+    assert 80 < times[-1] <= 90
+    assert len({*times}) == 100

@@ -42,6 +42,14 @@ def test_a_gzipped_trace_reads_like_a_plain_one_whatever_its_name(tmp_path: Path
     assert read_trace(zipped).requests == read_trace(plain).requests
 
 
+def test_a_request_belongs_to_the_workload_that_its_line_names(tmp_path: Path) -> None:
+    named = {**MOONCAKE[0], "workload": "chat"}
+
+    trace = read_trace(write_lines(tmp_path / "t.jsonl", named, MOONCAKE[1]))
+
+    assert [request.workload for request in trace.requests] == ["chat", "default"]
+
+
 def test_only_times_that_are_all_near_multiples_of_three_seconds_count_as_rounded(
     tmp_path: Path,
 ) -> None:

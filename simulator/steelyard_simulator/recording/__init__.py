@@ -1,0 +1,1 @@
+"""Keeps what routers tell of their traffic as a trace file."""
