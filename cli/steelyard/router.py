@@ -14,6 +14,13 @@ from steelyard_router.app import Router
 from steelyard_router.config import RouterConfig
 from steelyard_router.discovery.file import load_config
 from steelyard_router.errors import ConfigError
+from steelyard_router.observability.recorder import Recorder
+
+RECORD = "STEELYARD_RECORD"
+"""1: /debug/record answers whatever the configuration says."""
+RECORD_SALT = "STEELYARD_RECORD_SALT"
+"""A secret that replicas share, so that one recording of them all has equal hashes."""
+LEAST_SALT = 16
 
 
 @click.command()
@@ -58,5 +65,15 @@ async def _run(config: RouterConfig, path: Path) -> None:
         rng=random.Random(),
         replica=os.environ.get("POD_NAME"),
         address=os.environ.get("POD_IP"),
+        recorder=_recorder(),
     )
     await process.run(router, path)
+
+
+def _recorder() -> Recorder:
+    salt = os.environ.get(RECORD_SALT)
+    if salt is not None and len(salt) < LEAST_SALT:
+        raise ConfigError(f"{RECORD_SALT} must have at least {LEAST_SALT} characters, at random")
+    return Recorder(
+        salt=None if salt is None else salt.encode(), always=os.environ.get(RECORD) == "1"
+    )

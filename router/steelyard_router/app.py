@@ -34,6 +34,7 @@ from steelyard_router.engines.report import EngineReport
 from steelyard_router.errors import ConfigError
 from steelyard_router.observability.admin import make_admin_app
 from steelyard_router.observability.observer import Observer
+from steelyard_router.observability.recorder import Recorder
 from steelyard_router.observability.snapshot import RouterSnapshot
 from steelyard_router.proxy.admission import Admission
 from steelyard_router.proxy.auth import KeyRing
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 TICK_S = 0.25
 SHADOW_TICK_S = 1.0
+ADMIN_STOP_S = 5.0
+"""What answers of the admin port may still take once everything else is over."""
 
 log = logging.getLogger("steelyard.router")
 
@@ -72,6 +75,7 @@ class Router:
         rng: random.Random,
         replica: str | None = None,
         address: str | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         now = time()
         self._time, self._rng = time, rng
@@ -81,7 +85,7 @@ class Router:
         self._config_error: str | None = None
         self._ratio, self._history = TokenRatio(), OutputHistory()
         self._windows = Windows(config.policy)
-        self.observer = Observer(config, self._windows, now)
+        self.observer = Observer(config, self._windows, now, recorder)
         self._alerts: Judge = LocalAlerts(config, lambda: self.observer.windows, clock=time)
         self._scheduler = scheduler = Scheduler(index_bytes=config.limits.index_bytes)
         self._admission = Admission(config.limits, clock=time)
@@ -221,7 +225,11 @@ class Router:
     async def serving(self, path: Path | None = None) -> AsyncIterator[tuple[int, int]]:
         """Everything runs inside; gives (port, admin_port). With a path, the file is watched."""
         listen = self.config.listen
-        admin = web.AppRunner(make_admin_app(self, clock=self._time), access_log=None)
+        admin = web.AppRunner(
+            make_admin_app(self, clock=self._time),
+            access_log=None,
+            shutdown_timeout=ADMIN_STOP_S,
+        )
         await admin.setup()
         duties: list[asyncio.Task[None]] = []
         try:

@@ -272,6 +272,8 @@ class Debug(Section):
     """Off by default; `decisions` keeps that many for /debug/decisions."""
 
     decisions: Annotated[int, Field(ge=0, le=100_000)] = 0
+    record: bool = False
+    """Whether /debug/record tells the traffic as hashes and lengths (observability/recorder)."""
     instance_header: bool = True
     """Whether responses carry x-steelyard-instance."""
 

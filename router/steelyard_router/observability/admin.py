@@ -19,6 +19,7 @@ from prometheus_client.exposition import choose_encoder
 from steelyard_router.errors import BadRequest, ClientError, NoInstance
 from steelyard_router.observability.exposition import slices
 from steelyard_router.observability.metrics import Metrics
+from steelyard_router.observability.recorder_view import record
 from steelyard_router.observability.snapshot import Source
 from steelyard_router.observability.status import status
 
@@ -67,6 +68,8 @@ def make_admin_app(
     app.router.add_get("/status", _status)
     app.router.add_get("/histograms", _histograms)
     app.router.add_get("/debug/decisions", _decisions)
+    app.router.add_get("/debug/record", _record, allow_head=False)
+    app.on_shutdown.append(_end_recordings)
     return app
 
 
@@ -155,6 +158,16 @@ async def _decisions(request: web.Request) -> web.Response:
             " keep the last 1000; it takes effect without a restart"
         )
     return _json(log.to_dict(_count(request), admin.clock(), admin.wall()))
+
+
+async def _record(request: web.Request) -> web.StreamResponse:
+    admin = request.app[_ADMIN]
+    return await record(request, admin.source.observer.recorder, admin.clock, admin.wall)
+
+
+async def _end_recordings(app: web.Application) -> None:
+    """A server that stops waits for its answers, which for a recording would be long."""
+    app[_ADMIN].source.observer.recorder.closing = True
 
 
 def _count(request: web.Request) -> int:

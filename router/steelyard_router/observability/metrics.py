@@ -234,6 +234,15 @@ def _router(observer: Observer, snapshot: RouterSnapshot) -> Iterator[Family]:
         "Blocks evicted because the byte budget was full.",
         [({}, snapshot.index.budget_evictions)],
     )
+    recorder = observer.recorder
+    yield _counter(
+        "steelyard_record_requests",
+        "Requests that recordings took (recorded), or had no room for (dropped).",
+        (
+            ({"outcome": "recorded"}, recorder.recorded),
+            ({"outcome": "dropped"}, recorder.dropped),
+        ),
+    )
     for name, text, value in ROUTER_GAUGES:
         yield _gauge(name, text, [({}, value(snapshot))])
     yield _gauge(

@@ -20,6 +20,7 @@ from steelyard_router.config import RouterConfig, Targets
 from steelyard_router.observability.decision import DecisionLog
 from steelyard_router.observability.outcome import Outcome
 from steelyard_router.observability.promise import attainment, feed
+from steelyard_router.observability.recorder import Recorder
 from steelyard_router.observability.series import (
     OTHER,
     OVERHEAD_BOUNDS_S,
@@ -61,9 +62,17 @@ class WorkloadBook:
 class Observer:
     """The counts of one router process. `now` is the router's steady clock in seconds."""
 
-    def __init__(self, config: RouterConfig, windows: Windows, now: float) -> None:
+    def __init__(
+        self,
+        config: RouterConfig,
+        windows: Windows,
+        now: float,
+        recorder: Recorder | None = None,
+    ) -> None:
         self.started = now
         self.decisions = DecisionLog(config.debug.decisions)
+        self.recorder = recorder or Recorder()
+        self.recorder.update(config.debug)
         self._windows = windows
         self._policy = config.policy
         self._series = SeriesTable()
@@ -80,6 +89,9 @@ class Observer:
         the outcome alone after.
         """
         self._noted.append((outcome, now))
+        if outcome.asked is not None:
+            asked, outcome.asked = outcome.asked, None
+            self.recorder.ended(outcome, asked)
         if len(self._noted) >= BATCH:
             self._count()
 
@@ -134,6 +146,7 @@ class Observer:
         self.reloads["ok"] += 1
         self._count()  # under the targets that held so far
         self.decisions.resize(config.debug.decisions)
+        self.recorder.update(config.debug)
         self._windows.replace(config.policy)
         self._policy = config.policy
         self._shadow = ShadowBook.of(config, now, self._shadow)

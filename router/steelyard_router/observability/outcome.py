@@ -2,6 +2,17 @@
 
 from dataclasses import dataclass
 
+from steelyard_router.scheduling.request import RequestView
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a recording needs of a request before it ends (recorder.py)."""
+
+    at_s: float
+    """When it came in, on the router's clock."""
+    view: RequestView
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -33,3 +44,5 @@ class Outcome:
     """Under the policy on trial, if there is one."""
     trial_agrees: bool | None = None
     """Whether that policy would have chosen the same instance at first."""
+    asked: Asked | None = None
+    """Only while somebody records."""

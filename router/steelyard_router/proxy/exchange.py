@@ -127,6 +127,8 @@ class Exchange:
         outcome.workload = analysis.workload.name
         outcome.streams = analysis.streams
         outcome.prompt_tokens = analysis.view.prompt_tokens
+        if (recorder := runtime.observer.recorder).readings:
+            outcome.asked = recorder.asked(analysis, self._started_s)
         if (shadow := self._active.shadow) is not None:
             self._trial = shadow.trial(path, headers, analysis)
             outcome.trial_workload = self._trial.request.workload
