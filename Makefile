@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 ONENODE = PYTHONPATH=e2e/cluster $(BIN)/python -m onenode
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q
 
-.PHONY: demo test check chart reference fuzz bench peers e2e e2e-kind e2e-engine cluster-up cluster-down clean help
+.PHONY: demo test check chart reference fuzz bench evaluation peers e2e e2e-kind e2e-engine cluster-up cluster-down clean help
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -32,6 +32,9 @@ fuzz: $(VENV)/dev.stamp  ## a million broken messages against each side of the b
 
 bench: $(VENV)/run.stamp  ## measure the decision path
 	$(BIN)/steelyard bench decision --json build/decision.json
+
+evaluation: $(VENV)/run.stamp  ## simulate every policy on every trace and write docs/evaluation.md (25 minutes on two cores; goes on where it was stopped)
+	$(BIN)/steelyard bench evaluation
 
 peers: build/peers/.stamp  ## install the routers that `bench wire` and `e2e-engine` compare with
 

@@ -6,6 +6,7 @@ import click
 
 BENCHES = {
     "decision": ("steelyard.bench_decision", "What a routing decision costs."),
+    "evaluation": ("steelyard.bench_evaluation", "Every policy on every trace, simulated."),
     "wire": ("steelyard.bench_wire", "What the router costs on the wire, beside its peers."),
 }
 

@@ -1,0 +1,1 @@
+"""Every policy on every trace, in virtual time: runs, figures, and the page that shows them."""
