@@ -6,6 +6,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from steelyard.main import main
+from steelyard_bench.evaluation.grid import PRODUCT, SUBJECTS
 
 TRACES = Path(__file__).parents[2] / "bench/traces"
 
@@ -22,12 +23,12 @@ def test_a_cell_is_run_once_written_down_and_shown(tmp_path: Path) -> None:
 
     assert done.exit_code == 0, done.output
     first = json.loads((tmp_path / "e.json").read_bytes())
-    assert [run["policy"] for run in first["runs"]] == ["default", "multiplicative", "vllm"]
+    assert {run["policy"] for run in first["runs"]} == {*SUBJECTS, PRODUCT, "vllm"}
     assert (first["missing"], first["stale"], first["quick"]) == (6, 0, True)
     page = (tmp_path / "evaluation.md").read_text()
     assert "### azure-code-x14" in page
     mean = first["runs"][0]["ttft_ms"]["mean"]
-    assert f"| **default** | 1 | {mean:,.0f} |" in page
+    assert f"| **{first['runs'][0]['policy']}** | 1 | {mean:,.0f} |" in page
 
     again = evaluate(tmp_path, *only)
 

@@ -40,7 +40,8 @@ def cell(name: str, group: Group = Group.MAIN, source: str = "conversation") -> 
 def document(
     cells: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]], **more: object
 ) -> dict[str, Any]:
-    about = {"quick": False, "seeds": 5, "machine": MACHINE, "stale": 0, "missing": 0}
+    about: dict[str, object] = {"quick": False, "seeds": 5, "stale": 0, "missing": 0}
+    about |= {"subjects": ["adaptive"], "machine": MACHINE}
     return {"format": FORMAT, **about, "cells": list(cells), "runs": list(runs), **more}
 
 

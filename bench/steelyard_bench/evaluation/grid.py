@@ -10,22 +10,29 @@ from typing import Final
 
 from steelyard_bench.evaluation.cell import Cell, Group, Task
 from steelyard_router.scheduling.request import SLO
+from steelyard_router.scheduling.strategy import STRATEGIES
 from steelyard_simulator.baselines import REGISTRY
 from steelyard_simulator.replay.distorted import TERMS
+from steelyard_simulator.replay.scheduled import kebab
 
 SEEDS: Final = 5
 FEW: Final = 2
 """Seeds of policies that are far off, or much like another one."""
-DEFAULT: Final = "default"
+DEFAULT: Final = kebab(STRATEGIES[0].name)
+"""What `default` stands for; it runs under its own name."""
+LEARNED: Final = "adaptive"
+"""The one of ours that prices placements by what steps were seen to cost."""
 PRODUCT: Final = "multiplicative"
-OURS: Final = (DEFAULT, "marginal-delay", PRODUCT)
+SUBJECTS: Final = tuple(dict.fromkeys((DEFAULT, LEARNED)))
+"""What is held against everything else, and against the bars."""
+OURS: Final = tuple(dict.fromkeys((*SUBJECTS, PRODUCT, "marginal-delay")))
 SIMPLE: Final = ("least-request", "round-robin")
 STRONG: Final = ("vllm", "lpwl", "smetric", "least-ttft")
 """Baselines that come near ours in both means, and what bars are read against: all seeds."""
 VARIANTS: Final = ("linear:kv=0.4", "linear:kv=0.55")
 """Beside `linear`, whose weight of a hit is 0.7: the sweep."""
 WRONG_BY: Final = (2.0, 0.5)
-DRAWN: Final = (DEFAULT, PRODUCT, "vllm", "sglang-cache-aware", "llm-d-affinity", "smetric")
+DRAWN: Final = (LEARNED, PRODUCT, "vllm", "sglang-cache-aware", "llm-d-affinity", "smetric")
 """In pictures with one line a policy."""
 SIZED: Final = (*OURS, "vllm", "sglang-cache-aware", "llm-d-affinity", "smetric", "lpwl")
 MAIN: Final[tuple[tuple[str, float], ...]] = (
@@ -64,7 +71,7 @@ def full(seeds: int = SEEDS) -> list[Cell]:
 
 def quick() -> list[Cell]:
     """Shows that it runs and what the page looks like; measures little."""
-    policies = dict.fromkeys((DEFAULT, PRODUCT, "vllm"), 1)
+    policies = dict.fromkeys((*SUBJECTS, PRODUCT, "vllm"), 1)
     return [
         Cell(
             "conversation-x4",
@@ -130,10 +137,10 @@ def _mixed(seeds: int) -> Iterator[Cell]:
 
 def _wrong(seeds: int) -> Iterator[Cell]:
     """Fleets as in ROBUST that know less, or something wrong."""
-    distorted = [f"{DEFAULT}:{term}={by:g}" for term in TERMS for by in WRONG_BY]
+    distorted = [f"{LEARNED}:{term}={by:g}" for term in TERMS for by in WRONG_BY]
     name, source, rate = ROBUST, "conversation", 4.0
     yield Cell(f"{name}-wrong", Group.WRONG, source, dict.fromkeys(distorted, seeds), rate)
-    both = dict.fromkeys((DEFAULT, PRODUCT), seeds)
+    both = dict.fromkeys((LEARNED, PRODUCT), seeds)
     yield Cell(f"{name}-late", Group.WRONG, source, both, rate, metrics_delay_s=1.0)
     yield Cell(f"{name}-routers", Group.WRONG, source, both, rate, routers=4)
 

@@ -35,7 +35,7 @@ def _parts(evaluation: Evaluation, pictures: set[str]) -> Iterator[str]:
     yield "# Evaluation"
     yield _opening(evaluation)
     yield from _section("In short", section.summary(evaluation))
-    yield from _section("What it has to reach", [_bars(evaluation)])
+    yield from _section("What it has to reach", _bars(evaluation))
     yield from _section("Where others are better", section.losses(evaluation))
     yield from _section("What was replayed", [_sources(evaluation), section.METHOD])
     yield from _section("Cell by cell", section.cells(evaluation, pictures))
@@ -74,9 +74,11 @@ def _opening(evaluation: Evaluation) -> str:
     return "\n".join(lines)
 
 
-def _bars(evaluation: Evaluation) -> str:
-    rows = [(bar.about, bar.measured, yes_no(bar.met)) for bar in bars(evaluation)]
-    return table(("bar", "measured", ""), rows, left=3)
+def _bars(evaluation: Evaluation) -> Iterator[str]:
+    """Of the default first; another of ours stands beside it."""
+    for subject in evaluation.subjects:
+        rows = [(bar.about, bar.measured, yes_no(bar.met)) for bar in bars(evaluation, subject)]
+        yield table((f"`{subject}`", "measured", ""), rows, left=3)
 
 
 def _sources(evaluation: Evaluation) -> str:

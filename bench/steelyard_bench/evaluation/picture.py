@@ -8,12 +8,12 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from steelyard_bench.evaluation.grid import DEFAULT, DRAWN
+from steelyard_bench.evaluation.grid import DRAWN, LEARNED
 from steelyard_bench.evaluation.result import Evaluation
 from steelyard_bench.evaluation.work import FLEETS, SHARES
 
 COLORS: Final = {
-    DEFAULT: "#0b6e99",
+    LEARNED: "#0b6e99",
     "multiplicative": "#b5541c",
     "vllm": "#8a94a3",
     "sglang-cache-aware": "#4b7f52",

@@ -49,6 +49,8 @@ class Evaluation:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = document
+        self.subjects: list[str] = document["subjects"]
+        """The default first."""
         self.cells: dict[str, Mapping[str, Any]] = {c["name"]: c for c in document["cells"]}
         self._runs: dict[tuple[str, str], dict[int, Mapping[str, Any]]] = {}
         for run in document["runs"]:

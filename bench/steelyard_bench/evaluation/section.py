@@ -6,7 +6,7 @@ from typing import Final
 
 from steelyard_bench.evaluation import rival
 from steelyard_bench.evaluation.bar import MEANS
-from steelyard_bench.evaluation.grid import DEFAULT, OURS, PRODUCT
+from steelyard_bench.evaluation.grid import LEARNED, OURS, PRODUCT
 from steelyard_bench.evaluation.markdown import (
     change,
     exact_change,
@@ -29,7 +29,7 @@ METHOD: Final = f"""\
 - "Within" is the share of requests with TTFT up to 2 s and TPOT up to 50 ms; policies are not told of these targets,
   except where fleets are sized.
 - Networks take no time, prompts are as long as the trace says, and no engine fails.
-- `{DEFAULT}` starts as `{PRODUCT}` and learns what steps cost; that time is in its figures. `{PRODUCT}` is LMetric's rule."""  # noqa: E501
+- `{PRODUCT}` is LMetric's rule. `{LEARNED}` starts as that and learns what steps cost; that time is in its figures."""  # noqa: E501
 LABELS: Final = {
     "ttft": "TTFT mean",
     "tpot": "TPOT mean",
@@ -43,79 +43,84 @@ def picture(name: str) -> str:
 
 
 def summary(evaluation: Evaluation) -> Iterator[str]:
-    """The default against the product, vLLM's balancing and the best of the baselines."""
+    """Each subject against the product, vLLM's balancing and the best of the baselines."""
     cells = evaluation.names("main")
     if not cells:
         return
     yield (
-        f"`{DEFAULT}`, and how its means differ from those of `{PRODUCT}`, of vLLM's balancing and "
-        "of the best baseline in that figure (less is better)."
+        f"How the means of {_named(evaluation)} differ from those of `{PRODUCT}` (LMetric's rule), "
+        "of vLLM's balancing and of the best baseline in that figure: less is better."
     )
     against = (f"against {PRODUCT}", "vllm", "the best baseline")
-    head = ("cell", "kind", "hits", "TTFT ms", *against, "TPOT ms", *against)
-    yield table(head, [_summary_row(evaluation, cell) for cell in cells], left=2)
+    head = ("kind", "hits", "TTFT ms", *against, "TPOT ms", *against)
+    for subject in evaluation.subjects:
+        rows = [_summary_row(evaluation, subject, cell) for cell in cells]
+        yield table((subject, *head), rows, left=2)
 
 
-def _summary_row(evaluation: Evaluation, cell: str) -> list[str]:
-    row = [cell, evaluation.cells[cell]["kind"], share(evaluation.figure(cell, DEFAULT, "hit"))]
+def _named(evaluation: Evaluation) -> str:
+    """All subjects, and which is the default."""
+    default, *others = (f"`{name}`" for name in evaluation.subjects)
+    return " and ".join((f"{default}, the default,", *others))
+
+
+def _summary_row(evaluation: Evaluation, subject: str, cell: str) -> list[str]:
+    row = [cell, evaluation.cells[cell]["kind"], share(evaluation.figure(cell, subject, "hit"))]
     for metric in MEANS:
-        best = _best(evaluation, cell, metric)
-        compared = evaluation.compare(cell, DEFAULT, best, metric) if best else None
+        best = _best(evaluation, subject, cell, metric)
+        compared = evaluation.compare(cell, subject, best, metric) if best else None
         row += [
-            mean(evaluation.figure(cell, DEFAULT, metric)),
-            exact_change(evaluation.compare(cell, DEFAULT, PRODUCT, metric)),
-            change(evaluation.compare(cell, DEFAULT, "vllm", metric)),
+            mean(evaluation.figure(cell, subject, metric)),
+            exact_change(evaluation.compare(cell, subject, PRODUCT, metric)),
+            change(evaluation.compare(cell, subject, "vllm", metric)),
             f"{change(compared)} ({best})" if best else "-",
         ]
     return row
 
 
-def _best(evaluation: Evaluation, cell: str, metric: str) -> str | None:
-    """The baseline against which the default does worst."""
+def _best(evaluation: Evaluation, subject: str, cell: str, metric: str) -> str | None:
+    """The baseline against which the subject does worst."""
     compared = [
         (found.ratio, name)
         for name in rival.baselines(evaluation, cell)
-        if (found := evaluation.compare(cell, DEFAULT, name, metric)) is not None
+        if (found := evaluation.compare(cell, subject, name, metric)) is not None
     ]
     return max(compared)[1] if compared else None
 
 
 def losses(evaluation: Evaluation) -> Iterator[str]:
     cells = [*evaluation.names("main"), *evaluation.names("mixed"), *evaluation.names("profile")]
-    dominated = list(rival.dominating(evaluation, cells))
-    yield (
-        f"Better in both means than the default, by more than {100 * rival.MARGIN:.0f} %: "
-        + (
-            "; ".join(f"{one.policy} in {one.cell}" for one in dominated)
-            or "no baseline in any cell"
-        )
-        + "."
-    )
-    found = list(rival.losses(evaluation, cells))
-    if found:
+    for subject in evaluation.subjects:
+        dominated = list(rival.dominating(evaluation, subject, cells))
+        told = "; ".join(f"{one.policy} in {one.cell}" for one in dominated)
         yield (
-            "The best of all policies, where it is better than the default in one figure (means by "
-            f"more than {100 * rival.MARGIN:.0f} %, 99th percentiles by more than "
-            f"{100 * rival.TAIL_MARGIN:.0f} %), and what it pays in the others:"
+            f"Better than `{subject}` in both means, by more than {100 * rival.MARGIN:.0f} %: "
+            f"{told or 'no baseline in any cell'}."
         )
-        rows = [
-            (loss.cell, LABELS[loss.metric], loss.policy, *_others(evaluation, loss))
-            for loss in found
-        ]
-        yield table(("cell", "figure", "best", *LABELS.values()), rows, left=3)
+        if found := list(rival.losses(evaluation, subject, cells)):
+            yield (
+                f"The best of all policies, where it is better than `{subject}` in one figure "
+                f"(means by more than {100 * rival.MARGIN:.0f} %, 99th percentiles by more than "
+                f"{100 * rival.TAIL_MARGIN:.0f} %), and what it pays in the others:"
+            )
+            rows = [
+                (loss.cell, LABELS[loss.metric], loss.policy, *_others(evaluation, subject, loss))
+                for loss in found
+            ]
+            yield table(("cell", "figure", "best", *LABELS.values()), rows, left=3)
 
 
-def _others(evaluation: Evaluation, loss: rival.Loss) -> list[str]:
-    """How the better one stands against the default in all figures."""
+def _others(evaluation: Evaluation, subject: str, loss: rival.Loss) -> list[str]:
+    """How the better one stands against the subject in all figures."""
     return [
-        change(evaluation.compare(loss.cell, loss.policy, DEFAULT, metric)) for metric in LABELS
+        change(evaluation.compare(loss.cell, loss.policy, subject, metric)) for metric in LABELS
     ]
 
 
 def cells(evaluation: Evaluation, pictures: set[str]) -> Iterator[str]:
     yield (
-        "Ordered by the geometric mean of the two means. The last two columns say how the "
-        "default's means differ from that policy's."
+        "Ordered by the geometric mean of the two means. The last columns say how the means of "
+        "ours differ from that policy's."
     )
     for cell in evaluation.names("main"):
         yield f"### {cell}"
@@ -141,8 +146,9 @@ def about(evaluation: Evaluation, cell: str) -> str:
 
 def cell_table(evaluation: Evaluation, cell: str) -> str:
     head = ("policy", "seeds", "TTFT ms", "p99", "TPOT ms", "p99", "E2E ms", "hits", "within")
+    against = [part for name in evaluation.subjects for part in (f"{name}: TTFT", "TPOT")]
     return table(
-        (*head, "default: TTFT", "TPOT"),
+        (*head, *against),
         [_policy_row(evaluation, cell, policy) for policy in _ordered(evaluation, cell)],
     )
 
@@ -159,7 +165,8 @@ def _policy_row(evaluation: Evaluation, cell: str, policy: str) -> list[str]:
         share(found("hit")),
         percent(found("attainment")),
         *(
-            "" if policy == DEFAULT else change(evaluation.compare(cell, DEFAULT, policy, metric))
+            "" if policy == name else change(evaluation.compare(cell, name, policy, metric))
+            for name in evaluation.subjects
             for metric in MEANS
         ),
     ]

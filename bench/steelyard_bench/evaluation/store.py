@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from steelyard_bench.evaluation.cell import Cell, Task
+from steelyard_bench.evaluation.grid import SUBJECTS
 from steelyard_bench.evaluation.source import SOURCES
 from steelyard_bench.evaluation.version import code_version
 from steelyard_bench.evaluation.work import Record
@@ -71,6 +72,7 @@ class Store:
             **about,
             "stale": sum(self._key_of(task) not in (None, self.key(task)) for task in tasks),
             "missing": sum(task.id not in self._records for task in tasks),
+            "subjects": list(SUBJECTS),
             "cells": [_described(cell) for cell in self._cells],
             "runs": kept,
         }

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from steelyard_bench.evaluation import published as quoted
 from steelyard_bench.evaluation.bar import MEANS, leads
-from steelyard_bench.evaluation.grid import DEFAULT, PRODUCT, ROBUST
+from steelyard_bench.evaluation.grid import LEARNED, PRODUCT, ROBUST
 from steelyard_bench.evaluation.markdown import amount, change, table
 from steelyard_bench.evaluation.result import Evaluation
 from steelyard_bench.evaluation.section import about, cell_table, picture
@@ -37,13 +37,13 @@ def _needed(evaluation: Evaluation, cell: str, policy: str) -> str:
     runs = list(evaluation.runs(cell, policy).values())
     if not runs:
         return "-"
-    needed, ours = runs[0]["instances_needed"], _size(evaluation, cell, DEFAULT)
+    needed, ours = runs[0]["instances_needed"], _size(evaluation, cell, LEARNED)
     if needed is None:
         attained = 100 * runs[0]["probes"].get(str(FLEETS[1]), 0.0)
         return f"more than {FLEETS[1]} ({attained:.1f} % there)"
-    if policy == DEFAULT or ours is None:
+    if policy == LEARNED or ours is None:
         return str(needed)
-    return f"{needed} (default {100 * (ours / needed - 1):+.0f} %)"
+    return f"{needed} ({LEARNED} {100 * (ours / needed - 1):+.0f} %)"
 
 
 def _size(evaluation: Evaluation, cell: str, policy: str) -> int | None:
@@ -75,7 +75,7 @@ def wrong(evaluation: Evaluation) -> Iterator[str]:
     ]
     if rows:
         yield (
-            f"How much of the default's lead over `{PRODUCT}` is left on {ROBUST} where a learned "
+            f"How much of `{LEARNED}`'s lead over `{PRODUCT}` is left on {ROBUST} where a learned "
             "coefficient is off by that factor, metrics come a second late, or four routers see "
             "their own requests alone."
         )
@@ -103,28 +103,28 @@ def published(evaluation: Evaluation) -> Iterator[str]:
     yield (
         f"What the authors of {quoted.PAPER} report for their rule against others (16 H20 GPUs, "
         "real engines, their traces), as far as its abstract and notes that others took of it say, "
-        f"and the nearest comparison here, for the same rule (`{PRODUCT}`) and for the default. "
+        f"and the nearest comparison here, for the same rule (`{PRODUCT}`) and for `{LEARNED}`. "
         "Signs can be compared, sizes hardly: loads, traces and hardware differ."
     )
     head = ("against", "there", "TTFT", "TPOT", "source", "here", "rule: TTFT", "TPOT")
-    yield table((*head, "default: TTFT", "TPOT"), rows, left=6)
+    yield table((*head, f"{LEARNED}: TTFT", "TPOT"), rows, left=6)
     yield (
         "A summary of the paper gives the absolute values in the first three columns, without "
         "saying for which workload; no source of them was found, and no hits at all for vLLM "
         "cannot be right, since balancing alone finds some. Beside them what the same three rules "
-        "and the default do here:"
+        f"and `{LEARNED}` do here:"
     )
     yield from (
         _absolute(evaluation, workload, cell)
         for workload, cell in quoted.WORKLOADS
-        if evaluation.runs(cell, DEFAULT)
+        if evaluation.runs(cell, LEARNED)
     )
 
 
 def _published_row(evaluation: Evaluation, row: quoted.Published) -> list[str]:
     here = [
         change(evaluation.compare(row.cell, policy, row.policy, metric))
-        for policy in (PRODUCT, DEFAULT)
+        for policy in (PRODUCT, LEARNED)
         for metric in MEANS
     ]
     there = [row.against, row.where, row.ttft, row.tpot, row.source]
@@ -132,7 +132,7 @@ def _published_row(evaluation: Evaluation, row: quoted.Published) -> list[str]:
 
 
 def _absolute(evaluation: Evaluation, workload: str, cell: str) -> str:
-    policies = ("vllm", "least-ttft", PRODUCT, DEFAULT)
+    policies = ("vllm", "least-ttft", PRODUCT, LEARNED)
     metrics = ("ttft", "ttft_p99", "tpot", "tpot_p99", "hit")
     rows = []
     for (label, told), metric in zip(quoted.ABSOLUTE, metrics, strict=True):

@@ -1,14 +1,14 @@
 from steelyard_bench.evaluation import grid
 from steelyard_bench.evaluation.cell import Group
 from steelyard_bench.evaluation.source import SOURCES
-from steelyard_simulator.baselines import REGISTRY
 from steelyard_simulator.replay.distorted import TERMS
 from steelyard_simulator.replay.registry import names, parse
+from steelyard_simulator.replay.scheduled import AUTO_NAME
 
 
 def test_every_policy_there_is_runs_in_every_cell_of_the_comparison() -> None:
     for cell in grid.shown(grid.full(), Group.MAIN):
-        assert {parse(name)[0] for name in cell.seeds} >= set(names()) | set(REGISTRY)
+        assert {parse(name)[0] for name in cell.seeds} == set(names()) - {AUTO_NAME}
 
 
 def test_what_bars_are_read_from_has_all_seeds() -> None:
@@ -17,7 +17,7 @@ def test_what_bars_are_read_from_has_all_seeds() -> None:
 
 
 def test_every_coefficient_is_wrong_in_both_directions() -> None:
-    wrong = {name for cell in grid.full() for name in cell.seeds if name.startswith("default:")}
+    wrong = {name for cell in grid.full() for name in cell.seeds if name.startswith("adaptive:")}
 
     assert len(wrong) == 2 * len(TERMS)
     assert {term for name in wrong for term in parse(name)[1]} == set(TERMS)

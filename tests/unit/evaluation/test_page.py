@@ -30,15 +30,15 @@ def whole() -> dict[str, object]:
             cell("conversation-x4-capacity", Group.CAPACITY),
         ],
         [
-            run(x4, "default", ttft=512.5, tpot=22.25) | {"curves": curves(2.0)},
+            run(x4, "adaptive", ttft=512.5, tpot=22.25) | {"curves": curves(2.0)},
             run(x4, "multiplicative", ttft=640.0, tpot=25.0) | {"curves": curves(3.0)},
             run(x4, "vllm", ttft=1025.0, tpot=44.5),
             run(x4, "least-ttft", ttft=400.0, tpot=30.0),
-            run(x5, "default", ttft=700.0),
-            run(mixed, "default"),
-            run("conversation-x4-wrong", "default:base=2", ttft=600.0, tpot=24.0),
-            run("conversation-x3.5-h100-8b", "default"),
-            sized("default", 12),
+            run(x5, "adaptive", ttft=700.0),
+            run(mixed, "adaptive"),
+            run("conversation-x4-wrong", "adaptive:base=2", ttft=600.0, tpot=24.0),
+            run("conversation-x3.5-h100-8b", "adaptive"),
+            sized("adaptive", 12),
             sized("vllm", 20),
             sized("round-robin", None),
         ],
@@ -49,7 +49,7 @@ def test_the_page_shows_what_the_json_says(tmp_path: Path) -> None:
     page = write_page(whole(), tmp_path).read_text()
 
     assert "| conversation-x4 | real | 0.300 | 512 | -19.9 % | -50 % | +28 % (least-ttft) |" in page
-    assert "| vllm | 20 (default -40 %) |" in page
+    assert "| vllm | 20 (adaptive -40 %) |" in page
     assert "| round-robin | more than 96 (93.1 % there) |" in page
     assert "| base=2 | 6.2 % of 19.9 % | 4.0 % of 11.0 % | **no** |" in page
     assert "missing" not in page.split("##")[0]
