@@ -71,7 +71,9 @@ def _summary_row(evaluation: Evaluation, subject: str, cell: str) -> list[str]:
         compared = evaluation.compare(cell, subject, best, metric) if best else None
         row += [
             mean(evaluation.figure(cell, subject, metric)),
-            exact_change(evaluation.compare(cell, subject, PRODUCT, metric)),
+            ""
+            if subject == PRODUCT
+            else exact_change(evaluation.compare(cell, subject, PRODUCT, metric)),
             change(evaluation.compare(cell, subject, "vllm", metric)),
             f"{change(compared)} ({best})" if best else "-",
         ]
