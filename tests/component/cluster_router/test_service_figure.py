@@ -3,6 +3,7 @@
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,11 @@ async def test_the_holder_tells_what_both_have_measured(
         engine.behave = broken
         for _ in range(2):
             assert (await other.proxy.chat("a much longer prompt " * 200))[0] >= 500
-        alone = [await site.proxy.status() for site in (holder, other)]
+        # What has ended is counted a moment later.
+        alone = [
+            await until(site.proxy.status, partial(has_counted, requests))
+            for site, requests in ((holder, 6), (other, 2))
+        ]
         told = await until(
             holder.proxy.status, lambda found: count(found) == sum(map(own_count, alone))
         )
@@ -102,6 +107,10 @@ def own(status: Any) -> Any:
 
 def own_count(status: Any) -> int:
     return int(own(status)["score"]["count"])
+
+
+def has_counted(requests: int, status: Any) -> bool:
+    return own_count(status) == requests
 
 
 def count(status: Any) -> int:
