@@ -40,11 +40,15 @@ class Records:
             and each.at < self.ended.get(each.namespace, "9")
         ]
 
-    def entries(self) -> list[Entry]:
-        """All requests since the first test, of the holders of our roles."""
+    def entries(self, mark: int | None = None) -> list[Entry]:
+        """All requests since a mark, or since the first test, of the holders of our roles."""
         assert self.audit is not None
         holders = {holder for role in self.roles for holder in role.holders}
-        return [each for each in self.audit.since(self.mark) if each.user in holders]
+        return [
+            each
+            for each in self.audit.since(self.mark if mark is None else mark)
+            if each.user in holders
+        ]
 
 
 @dataclass
