@@ -7,8 +7,7 @@ something that was true a while ago.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-SERVICE_LABEL = "steelyard.io/service"
-COMPONENT_LABEL = "steelyard.io/component"
+from steelyard_operator.plan.child.manifest import COMPONENT_LABEL, SERVICE_LABEL
 
 
 class Heard(NamedTuple):

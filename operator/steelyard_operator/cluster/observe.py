@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from steelyard_operator.plan.child.manifest import COMPONENT_LABEL, SERVICE_LABEL
+from steelyard_operator.plan.child.name import ROUTER
 from steelyard_router.kube.client import Kube
 from steelyard_router.kube.resource import (
     CONFIG_MAP,
@@ -21,7 +23,6 @@ from steelyard_router.kube.resource import (
 )
 
 from .apply import ChildKey
-from .heard import COMPONENT_LABEL, SERVICE_LABEL
 from .key import child_key
 from .watched import CHILDREN
 
@@ -80,7 +81,7 @@ async def routers(kube: Kube, namespace: str, services: Iterable[str]) -> dict[s
     names = sorted(set(services))
     if not names:
         return {}
-    label = f"{COMPONENT_LABEL}=router,{SERVICE_LABEL} in ({','.join(names)})"
+    label = f"{COMPONENT_LABEL}={ROUTER},{SERVICE_LABEL} in ({','.join(names)})"
     maps, pods = await asyncio.gather(
         kube.list(CONFIG_MAP, namespace, labels=label), kube.list(POD, namespace, labels=label)
     )

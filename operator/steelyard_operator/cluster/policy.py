@@ -19,6 +19,7 @@ from .means import Means
 from .observe import Routers, namespace_objects, routers
 from .parse import concerning, policies, services
 from .told import told
+from .uid import Uids
 
 
 class PolicyReconcile:
@@ -26,7 +27,7 @@ class PolicyReconcile:
 
     def __init__(self, means: Means) -> None:
         self._means = means
-        self._uids: dict[ObjectKey, str] = {}
+        self._uids = Uids()
 
     async def __call__(self, key: ObjectKey) -> float | None:
         body = await self._means.kube.get(SLO_POLICY, key.namespace, key.name)
@@ -35,7 +36,7 @@ class PolicyReconcile:
             return None
         if "deletionTimestamp" in body["metadata"]:
             return None
-        self._remember(key, body["metadata"]["uid"])
+        self._drop(self._uids.meet(key, body["metadata"]["uid"]))
         there, others = await namespace_objects(self._means.kube, key.namespace)
         targeted = [item for item in there if item["metadata"]["name"] in named(body)]
         found = await routers(
@@ -44,8 +45,10 @@ class PolicyReconcile:
         # The very object that was read decides, whatever the listing says a moment later.
         rivals = concerning(others, named(body))
         rivals = (item for item in rivals if item["metadata"]["name"] != key.name)
-        made = _plan(services(targeted), (body, *rivals), found)
-        return await self._publish(key, body, made, targeted, found)
+        wanted = services(targeted)
+        made = _plan(wanted, (body, *rivals), found)
+        seen = await self._targets(made.services, wanted, found)
+        return await self._publish(key, body, made, targeted, seen)
 
     async def _publish(
         self,
@@ -53,10 +56,9 @@ class PolicyReconcile:
         body: Object,
         made: Plan,
         targeted: Iterable[Object],
-        found: Mapping[str, Routers],
+        seen: Mapping[str, Target],
     ) -> float | None:
         result = next(item for item in made.policies if item.name == key.name)
-        seen = await self._targets(made.services, services(targeted), found)
         status = policy_status(result, body.get("status"), seen, now=self._means.now())
         uids = {
             (LLM_SERVICE.kind, item["metadata"]["name"]): item["metadata"]["uid"]
@@ -84,16 +86,14 @@ class PolicyReconcile:
             for item, said in zip(plans, reports, strict=True)
         }
 
-    def _remember(self, key: ObjectKey, uid: str) -> None:
-        before = self._uids.get(key, uid)
-        if before != uid:  # deleted and made anew, unheard
-            self._means.publisher.forget(before)
-        self._uids[key] = uid
-
     def _forget(self, key: ObjectKey) -> None:
-        self._means.publisher.forget(self._uids.pop(key, ""))
+        self._drop(self._uids.part(key))
         self._means.metrics.forget(key)
         self._means.gone(key)
+
+    def _drop(self, uid: str | None) -> None:
+        if uid is not None:
+            self._means.publisher.forget(uid)
 
 
 def _plan(

@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from steelyard_operator.errors import ClusterError
+from steelyard_operator.plan.child.manifest import SERVICE_LABEL
 from steelyard_router.kube.client import Change, Kube
 from steelyard_router.kube.error import KubeError
 from steelyard_router.kube.resource import Resource
 
-from .heard import SERVICE_LABEL
 from .watched import LABELLED, OWN
 
 WATCH_S = 1

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 import kopf
 
+from steelyard_operator.plan.child.manifest import SERVICE_LABEL
 from steelyard_router.kube.resource import Resource
 
-from .heard import SERVICE_LABEL, Heard, heard
+from .heard import Heard, heard
 from .login import Login
 from .watched import LABELLED, OWN
 

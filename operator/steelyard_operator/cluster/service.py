@@ -12,7 +12,7 @@ from steelyard_operator.api.llmservice import LLMService
 from steelyard_operator.errors import InvalidObjectError
 from steelyard_operator.plan import Key, ServicePlan, plan
 from steelyard_operator.plan.child import children, cluster_config, foreign, obsolete
-from steelyard_operator.plan.child.name import router_name
+from steelyard_operator.plan.child.name import ROUTER, router_name
 from steelyard_operator.plan.status import (
     Observed,
     StatusPlan,
@@ -37,8 +37,8 @@ from .observe import Scene, only, pod_events, scene, unlabelled
 from .parse import concerning, parse, policies
 from .queue import RetryError
 from .told import told
+from .uid import Uids
 
-ROUTER = "router"
 REFUSED_S = 60.0
 """A child that the server refuses is tried again that late: only an edit will help."""
 
@@ -66,7 +66,7 @@ class ServiceReconcile:
 
     def __init__(self, means: Means) -> None:
         self._means = means
-        self._uids: dict[ObjectKey, str] = {}
+        self._uids = Uids()
 
     async def __call__(self, key: ObjectKey) -> float | None:
         body = await self._means.kube.get(LLM_SERVICE, key.namespace, key.name)
@@ -75,7 +75,7 @@ class ServiceReconcile:
             return None
         if "deletionTimestamp" in body["metadata"]:
             return None  # children go by their owner references
-        self._remember(key, body["metadata"]["uid"])
+        self._drop(self._uids.meet(key, body["metadata"]["uid"]))
         try:
             service = parse(body, LLMService)
         except InvalidObjectError as error:
@@ -99,8 +99,10 @@ class ServiceReconcile:
         if service.spec.reconciliation == "Paused":
             return Outcome(live), ()
         settings, kube = self._means.settings, self._means.kube
-        live |= await unlabelled(kube, children(service, case.planned, live, settings), live)
         desired = children(service, case.planned, live, settings)
+        if hidden := await unlabelled(kube, desired, live):
+            live |= hidden
+            desired = children(service, case.planned, live, settings)
         conflicts = foreign(desired, live, service)
         outcome = await self._means.applier.apply(
             case.uid,
@@ -150,18 +152,14 @@ class ServiceReconcile:
 
     # -- memory, for speed alone ------------------------------------------------------------------
 
-    def _remember(self, key: ObjectKey, uid: str) -> None:
-        before = self._uids.get(key)
-        if before is not None and before != uid:  # deleted and made anew, unheard
-            self._drop(before)
-        self._uids[key] = uid
-
     def _forget(self, key: ObjectKey) -> None:
-        self._drop(self._uids.pop(key, ""))
+        self._drop(self._uids.part(key))
         self._means.metrics.forget(key)
         self._means.gone(key)
 
-    def _drop(self, uid: str) -> None:
+    def _drop(self, uid: str | None) -> None:
+        if uid is None:
+            return
         self._means.applier.forget([uid])
         self._means.publisher.forget(uid)
 

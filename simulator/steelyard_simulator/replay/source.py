@@ -6,20 +6,12 @@ own time, or, where `users` are given, when one of so many users has ended the l
 """
 
 from collections.abc import Iterator, Sequence
-from enum import Enum, auto
 from typing import Protocol
 
 from steelyard_simulator.load.trace import TraceRequest
 
 Due = tuple[float, int]
 """A time and the number of a request."""
-
-
-class Loop(Enum):
-    """How arrivals depend on replies."""
-
-    OPEN = auto()
-    CLOSED = auto()
 
 
 class Source(Protocol):

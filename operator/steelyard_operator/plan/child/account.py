@@ -6,18 +6,18 @@ part of an hour. So the Deployment records the uid that its pods were made for; 
 is seen, that uid goes into the pod template, and the routers are replaced, one by one.
 """
 
-from collections.abc import Mapping
-
 from steelyard_router.kube.resource import Object
+
+from .manifest import annotations_of
 
 ACCOUNT_UID = "steelyard.io/service-account-uid"
 
 
 def followed(deployment: Object, live: Object | None, account: Object | None) -> Object:
     """The router's Deployment with its record, out of those that are there (None: not yet)."""
-    before = _annotations(live)
+    before = annotations_of(live)
     recorded = before.get(ACCOUNT_UID)
-    mark = _annotations(((live or {}).get("spec") or {}).get("template")).get(ACCOUNT_UID)
+    mark = annotations_of(((live or {}).get("spec") or {}).get("template")).get(ACCOUNT_UID)
     uid = None if account is None else account["metadata"].get("uid")
     if recorded is not None and uid is not None and uid != recorded:
         mark = uid
@@ -29,11 +29,5 @@ def followed(deployment: Object, live: Object | None, account: Object | None) ->
 def _annotated(item: Object, uid: str | None) -> Object:
     if uid is None:
         return item
-    annotations = {**_annotations(item), ACCOUNT_UID: uid}
+    annotations = {**annotations_of(item), ACCOUNT_UID: uid}
     return {**item, "metadata": {**item.get("metadata", {}), "annotations": annotations}}
-
-
-def _annotations(item: Mapping[str, object] | None) -> dict[str, str]:
-    metadata = (item or {}).get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return dict(found) if isinstance(found, dict) else {}

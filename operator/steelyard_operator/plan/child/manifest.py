@@ -31,6 +31,12 @@ def labels(service: LLMService, component: Component) -> dict[str, str]:
     }
 
 
+def annotations_of(item: Object | None) -> Mapping[str, str]:
+    """Of an object or a pod template, which need not be there, nor have any."""
+    found: Mapping[str, str] = ((item or {}).get("metadata") or {}).get("annotations") or {}
+    return found
+
+
 def manifest(
     resource: Resource,
     service: LLMService,

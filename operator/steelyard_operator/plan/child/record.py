@@ -9,11 +9,12 @@ that a record that somebody edited is not believed.
 
 import hashlib
 import json
-from collections.abc import Mapping
 
 from steelyard_operator.api.base import Model
 from steelyard_operator.api.llmservice import LLMService
 from steelyard_router.kube.resource import Object
+
+from .manifest import annotations_of
 
 RESTART_HASH = "steelyard.io/restart-hash"
 ENGINE_TEMPLATE = "steelyard.io/engine-template"
@@ -42,7 +43,7 @@ def annotations(service: LLMService, template: Object) -> dict[str, str]:
 
 
 def _recorded(live: Object | None, asked: str) -> Object | None:
-    kept: Mapping[str, str] = ((live or {}).get("metadata") or {}).get("annotations") or {}
+    kept = annotations_of(live)
     text = kept.get(ENGINE_TEMPLATE, "")
     if kept.get(RESTART_HASH) != f"{asked}-{_digest(text)}":
         return None

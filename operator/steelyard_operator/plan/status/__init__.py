@@ -1,7 +1,9 @@
 """From what was seen of objects to their statuses, as pure functions."""
 
+from steelyard_operator.plan.child.name import ENGINE, ROUTER
+
 from .intent import EventIntent, StatusPlan
-from .observed import ENGINE, ROUTER, ApplyError, Observed, Refusal, RouterReport
+from .observed import ApplyError, Observed, Refusal, RouterReport
 from .policy import policy_status
 from .programmed import Target
 from .service import invalid_service_status, service_status

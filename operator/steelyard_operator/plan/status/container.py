@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from steelyard_operator.plan.child.name import ENGINE
+
 from .live import Live, at, bounded, count, moment, rows, text
-from .observed import ENGINE
 
 IMAGE_REASONS = frozenset({
     "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from steelyard_operator.plan.child.name import ENGINE
+
 from .blocker import OVER_QUOTA
 from .case import Case, Trouble
 from .deployment import Rollout, rollout
 from .live import Live, text
-from .observed import ENGINE, RouterReport
+from .observed import RouterReport
 from .trouble import trouble, unready, worst
 
 UPDATING = "Updating"

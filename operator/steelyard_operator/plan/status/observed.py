@@ -9,9 +9,6 @@ from typing import Any, Protocol
 
 from .live import Live
 
-ENGINE = "engine"
-ROUTER = "router"
-
 
 class ApplyError(Protocol):
     """Why a child was not applied. `status` is the HTTP status; 0: no answer."""

@@ -7,9 +7,11 @@ router, however long it lasts, so its Deployment's deadline does not count then.
 from dataclasses import replace
 from datetime import datetime
 
+from steelyard_operator.plan.child.name import ROUTER
+
 from .finding import Finding, pods_finding
 from .live import Object, count
-from .observed import ROUTER, Observed, RouterReport
+from .observed import Observed, RouterReport
 
 NOT_READY = "RouterNotReady"
 _WAITING = frozenset({"NotReady", "PodStarting"})

@@ -12,6 +12,7 @@ An alert changes none of them. Equal input gives an equal status, and no Event t
 from datetime import datetime
 
 from steelyard_operator.api.llmservice import LLMService
+from steelyard_operator.plan.child.name import ENGINE, ROUTER
 from steelyard_operator.plan.condition import Condition
 from steelyard_operator.plan.engine import DEFAULT_REPLICAS
 from steelyard_operator.plan.planner import ServicePlan
@@ -22,7 +23,7 @@ from .figure import models, p95_score
 from .finding import SCALED_TO_ZERO, Finding, external_finding, instances, pods_finding
 from .intent import StatusPlan
 from .live import Object, bounded, count, rows, text
-from .observed import ENGINE, ROUTER, Observed, counted
+from .observed import Observed, counted
 from .router import router_finding, router_row
 from .service_event import service_events
 from .standing import Standing, standing

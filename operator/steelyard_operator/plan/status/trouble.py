@@ -8,6 +8,8 @@ and what a crashed container wrote last.
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
+from steelyard_operator.plan.child.name import ENGINE
+
 from .case import Case, Trouble
 from .container import (
     BACK_OFF,
@@ -18,7 +20,6 @@ from .container import (
     ending,
 )
 from .live import Live, bounded, condition, text
-from .observed import ENGINE
 
 SECRET_GRACE = timedelta(seconds=60)
 """A Secret may be applied a little after the service that names it."""
