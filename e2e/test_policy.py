@@ -8,7 +8,7 @@ from scene.cluster import Cluster
 from scene.event import events
 from scene.figure import Figures
 from scene.manifest import condition, is_true, policy, simulated
-from scene.ready import await_ready
+from scene.ready import await_ready, await_reason
 from scene.router import await_revision, lives, router_pods
 from scene.traffic import Answer, all_begun, client
 
@@ -65,22 +65,10 @@ def test_policy_conflict(cluster: Cluster) -> None:
     kubectl.apply(policy("second", "chat", ttft_ms=900), policy("nowhere", "missing"))
     await_ready(kubectl, "chat", within_s=60)
     await_ready(kubectl, "first", kind="slopolicy", within_s=30)
-    loser = kubectl.until(
-        "slopolicy",
-        "second",
-        lambda item: condition(item, "Accepted").get("reason") == "Conflicted",
-        within_s=10,
-        what="Conflicted",
-    )
+    loser = await_reason(kubectl, "slopolicy", "second", "Accepted", "Conflicted", within_s=10)
     assert "first" in condition(loser, "Accepted")["message"]
     assert condition(loser, "Accepted")["status"] == "False"
-    kubectl.until(
-        "slopolicy",
-        "nowhere",
-        lambda item: condition(item, "Accepted").get("reason") == "TargetNotFound",
-        within_s=10,
-        what="TargetNotFound",
-    )
+    await_reason(kubectl, "slopolicy", "nowhere", "Accepted", "TargetNotFound", within_s=10)
     assert any(event["reason"] == "PolicyConflicted" for event in events(kubectl, "second"))
     revision = router_pods(kubectl, "chat")[0].status()["revision"]
     kubectl("delete", "slopolicy", "first")

@@ -1,13 +1,12 @@
 """A wrong object is refused, or its status says in words what to do."""
 
 import copy
-import functools
 
 import pytest
 from onenode.kubectl import KubectlError, Object
 from scene.cluster import Cluster
 from scene.manifest import condition, policy, simulated
-from scene.ready import await_ready
+from scene.ready import await_ready, await_reason
 
 LONG_NAME = "a" * 41
 
@@ -49,10 +48,6 @@ def test_bad_objects_are_refused(cluster: Cluster, item: Object, words: str) -> 
     assert words in str(refusal.value)
 
 
-def has_reason(reason: str, item: Object) -> bool:
-    return condition(item, "Ready").get("reason") == reason
-
-
 def test_bad_objects_are_explained(cluster: Cluster) -> None:
     """What only shows when it is tried: each has its reason, and the cure makes it Ready."""
     kubectl = cluster.kubectl
@@ -82,8 +77,7 @@ def test_bad_objects_are_explained(cluster: Cluster) -> None:
     for name, (_, item) in cases.items():
         kubectl.apply(changed(item, "metadata.name", name))
     for name, (reason, _) in cases.items():
-        is_told = functools.partial(has_reason, reason)
-        explained = kubectl.until("llmservice", name, is_told, within_s=60, what=reason)
+        explained = await_reason(kubectl, "llmservice", name, "Ready", reason, within_s=60)
         found = condition(explained, "Ready")
         assert found["status"] == "False"
         assert len(found["message"]) > 20

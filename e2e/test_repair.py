@@ -8,7 +8,7 @@ from scene.cluster import Cluster
 from scene.event import counts
 from scene.figure import Figures
 from scene.manifest import condition, external, policy, simulated
-from scene.ready import await_ready
+from scene.ready import await_ready, await_reason
 
 CHANGES: dict[tuple[str, str], str] = {
     ("deployment", "chat-engine"): '{"spec":{"replicas":3}}',
@@ -134,13 +134,7 @@ def test_name_conflict(cluster: Cluster) -> None:
         "data": {"precious": "yes"},
     }
     kubectl.apply(mine, simulated("chat"))
-    conflicted = kubectl.until(
-        "llmservice",
-        "chat",
-        lambda item: condition(item, "Ready").get("reason") == "NameConflict",
-        within_s=15,
-        what="NameConflict",
-    )
+    conflicted = await_reason(kubectl, "llmservice", "chat", "Ready", "NameConflict", within_s=15)
     assert "ConfigMap" in condition(conflicted, "Ready")["message"]
     assert kubectl.get("configmap", "chat-router")["data"] == {"precious": "yes"}
     kubectl("delete", "configmap", "chat-router")

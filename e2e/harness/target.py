@@ -46,12 +46,6 @@ class Target:
             return f"http://{found['spec']['clusterIP']}:{port}"
         return self._forwarded(namespace, f"service/{name}", port)
 
-    def pod_url(self, namespace: str, name: str, port: int) -> str:
-        if self.reaches_services:
-            found = self.kubectl.within(namespace).get("pod", name)
-            return f"http://{found['status']['podIP']}:{port}"
-        return self._forwarded(namespace, f"pod/{name}", port)
-
     def run_helm(self, *arguments: str | Path, timeout_s: float = 300.0) -> str:
         done = subprocess.run(
             [self.helm, f"--kubeconfig={self.kubectl.kubeconfig}", *arguments],

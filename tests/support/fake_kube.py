@@ -8,18 +8,20 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
+from support.loopback_api import LoopbackApi
+
 Object = dict[str, Any]
 
 
-class FakeKube:
+class FakeKube(LoopbackApi):
     """`down()` closes the port and every connection; `up()` opens the same port again."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.objects: dict[str, dict[str, Object]] = {}
         """Collection path -> name -> object."""
         self.requests: list[str] = []
@@ -31,8 +33,6 @@ class FakeKube:
         self._history: list[tuple[int, str, str, Object]] = []
         """Version, collection, kind of change, object."""
         self._watches: dict[asyncio.Queue[bytes | None], tuple[str, Any]] = {}
-        self._runner: web.AppRunner | None = None
-        self.port = 0
 
     # -- what a test does -------------------------------------------------------------------------
 
@@ -57,41 +57,12 @@ class FakeKube:
             self._tell(path, "DELETED", item)
 
     def hang_up(self) -> None:
-        """Ends every watch in the middle."""
         for queue in list(self._watches):
             queue.put_nowait(None)
 
     @property
     def watched(self) -> list[str]:
         return [path for path, _ in self._watches.values()]
-
-    async def up(self) -> None:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
-        await site.start()
-        self.port = int(self._runner.addresses[0][1])
-
-    async def down(self) -> None:
-        self.hang_up()
-        if self._runner is not None:
-            runner, self._runner = self._runner, None
-            await runner.cleanup()
-
-    def kubeconfig(self, folder: Path) -> Path:
-        path = folder / "kubeconfig"
-        content = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "fake",
-            "clusters": [{"name": "fake", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
-            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake"}}],
-            "users": [{"name": "fake", "user": {}}],
-        }
-        path.write_text(json.dumps(content))
-        return path
 
     # -- what the server does ---------------------------------------------------------------------
 
@@ -101,7 +72,7 @@ class FakeKube:
             if watched == path and _selected(item, query):
                 queue.put_nowait(json.dumps({"type": kind, "object": item}).encode() + b"\n")
 
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
+    async def serve(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(f"{request.method} {request.path}")
         if self.breaks:
             return _status(500, "InternalError")

@@ -4,48 +4,33 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from steelyard_operator.cluster.watched import LABELLED, OWN
 from steelyard_router.kube.resource import Resource
+from support.loopback_api import LoopbackApi
 
 KINDS = (*OWN, *LABELLED)
 Object = dict[str, Any]
+TOKEN = {"token": "t"}
+"""A user of its kubeconfig: kopf wants credentials."""
 
 
-class KopfServer:
+class KopfServer(LoopbackApi):
     """`refused` holds plurals that are answered with 403; `lists` what is there, by plural."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.refused: set[str] = set()
         self.missing: set[str] = set()
         """Plurals that discovery does not know."""
         self.lists: dict[str, list[Object]] = {}
         self.requests: list[web.Request] = []
         self.watches: dict[str, list[asyncio.Queue[bytes | None]]] = {}
-        self.port = 0
         self.version = 10
         """What was before is forgotten: a watch from there is answered with 410."""
-        self._runner: web.AppRunner | None = None
-
-    async def up(self) -> None:
-        """On the port that it had before, if it was up before."""
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self.serve)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
-        await site.start()
-        self.port = int(self._runner.addresses[0][1])
-
-    async def down(self) -> None:
-        self.hang_up()
-        if self._runner is not None:
-            runner, self._runner = self._runner, None
-            await runner.cleanup()
 
     def tell(self, plural: str, kind: str, body: Object) -> None:
         """A change, to all watches of a kind."""
@@ -56,17 +41,6 @@ class KopfServer:
         for queues in self.watches.values():
             for queue in queues:
                 queue.put_nowait(None)
-
-    def kubeconfig(self, folder: Path) -> str:
-        content = {
-            "current-context": "fake",
-            "clusters": [{"name": "fake", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
-            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake"}}],
-            "users": [{"name": "fake", "user": {"token": "t"}}],
-        }
-        path = folder / "kubeconfig"
-        path.write_text(json.dumps(content))
-        return str(path)
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(request)

@@ -9,16 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-HANDED_ON = (
-    "cert",
-    "default-timeout",
-    "extra-index-url",
-    "find-links",
-    "index-url",
-    "proxy",
-    "timeout",
-    "trusted-host",
-)
+NOT_HANDED_ON = frozenset({
+    "break-system-packages", "cache-dir", "constraint", "disable-pip-version-check", "log",
+    "no-cache-dir", "prefix", "python", "require-virtualenv", "requirement", "root", "src",
+    "target", "user",
+})  # fmt: skip
+"""What concerns this machine's own installs; how packages are found is all the rest."""
 FILES = ("cert", "find-links")
 """Settings that name something on this machine's disk."""
 
@@ -32,7 +28,7 @@ def settings() -> dict[str, str]:
     for line in listed.splitlines():
         name, _, value = line.partition("=")
         key = name.rpartition(".")[2]
-        if key in HANDED_ON and (key not in found or name.startswith(":env:")):
+        if key not in NOT_HANDED_ON and (key not in found or name.startswith(":env:")):
             found[key] = str(ast.literal_eval(value))
     return {key: value for key, value in found.items() if key not in FILES or Path(value).exists()}
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.kopf_server import KopfServer, kopf_server
+from support.kopf_server import TOKEN, KopfServer, kopf_server
 from support.process import ENTRY
 
 from steelyard_operator.cluster.preflight import preflight
@@ -21,7 +21,7 @@ async def server() -> AsyncIterator[KopfServer]:
 
 
 async def checked(server: KopfServer, folder: Path, *namespaces: str) -> None:
-    kubeconfig = server.kubeconfig(folder)
+    kubeconfig = str(server.kubeconfig(folder, TOKEN))
     async with await Kube.connect(user_agent="a-test", kubeconfig=kubeconfig) as kube:
         checking = asyncio.create_task(preflight(kube, namespaces))
         while not checking.done():
@@ -55,7 +55,14 @@ async def test_a_missing_right_is_named(server: KopfServer, tmp_path: Path, plur
 async def test_the_command_says_so_and_fails(server: KopfServer, tmp_path: Path) -> None:
     server.missing.update({"llmservices", "slopolicies"})
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", ENTRY, "operator", "--kubeconfig", server.kubeconfig(tmp_path)),
+        *(
+            sys.executable,
+            "-c",
+            ENTRY,
+            "operator",
+            "--kubeconfig",
+            str(server.kubeconfig(tmp_path, TOKEN)),
+        ),
         stderr=asyncio.subprocess.PIPE,
     )
     _, said = await asyncio.wait_for(process.communicate(), 60)

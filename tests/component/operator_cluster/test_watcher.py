@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.kopf_server import KINDS, KopfServer, kopf_server
+from support.kopf_server import KINDS, TOKEN, KopfServer, kopf_server
 from support.patience import until
 
 from steelyard_operator.cluster.heard import Heard
@@ -39,7 +39,7 @@ async def watching(
     watcher = Watcher(
         events.append,
         namespaces=namespaces,
-        kubeconfig=server.kubeconfig(folder),
+        kubeconfig=str(server.kubeconfig(folder, TOKEN)),
         rng=random.Random(1),
     )
     watcher.start()
