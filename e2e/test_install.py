@@ -1,7 +1,7 @@
 """A chart and two objects give a served model; so does a router before somebody else's engines."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import openai
@@ -9,6 +9,7 @@ from scene.cluster import Cluster
 from scene.figure import Figures
 from scene.manifest import external, own_engines, policy, simulated
 from scene.ready import await_ready
+from scene.router import await_engines
 from scene.traffic import client, converse, hit_ratio
 
 QUICKSTART = Path(__file__).parents[1] / "examples" / "quickstart.yaml"
@@ -23,6 +24,12 @@ def ask(url: str, model: str) -> str | None:
             model=model, messages=[{"role": "user", "content": "Say hello."}], max_tokens=16
         )
     return answer.choices[0].message.content
+
+
+def await_all(cluster: Cluster, names: Iterable[str]) -> None:
+    for name in names:
+        await_ready(cluster.kubectl, name, within_s=60)
+        await_engines(cluster.kubectl, name, 3, within_s=30)
 
 
 async def compare(cluster: Cluster, figures: Figures, models: Mapping[str, str]) -> None:
@@ -53,8 +60,7 @@ async def test_install_and_chat(cluster: Cluster, figures: Figures) -> None:
         simulated("turns", replicas=3),
         policy("turns", "turns", routing={"strategy": "RoundRobin"}),
     )
-    for name in ("prefix", "turns"):
-        await_ready(cluster.kubectl, name, within_s=60)
+    await_all(cluster, ("prefix", "turns"))
     await_ready(cluster.kubectl, "turns", kind="slopolicy", within_s=60)
     await compare(cluster, figures, {"prefix": "prefix", "turns": "turns"})
 
@@ -69,8 +75,7 @@ async def test_external_engine(cluster: Cluster, figures: Figures) -> None:
         external("turns", service="mine", port="api"),
         policy("turns", "turns", routing={"strategy": "RoundRobin"}),
     )
-    for name in ("front", "turns"):
-        await_ready(cluster.kubectl, name, within_s=60)
+    await_all(cluster, ("front", "turns"))
     figures.note(ready_s=time.monotonic() - begun)
     await_ready(cluster.kubectl, "turns", kind="slopolicy", within_s=60)
     assert ask(cluster.url("front-router"), "llama")

@@ -7,7 +7,7 @@ from scene.cluster import Cluster
 from scene.figure import Figures
 from scene.manifest import simulated
 from scene.ready import await_ready
-from scene.router import pods
+from scene.router import await_engines, pods
 from scene.traffic import Answer, Client, all_begun, client
 
 LOAD_S = 25
@@ -26,6 +26,7 @@ async def test_engine_deleted_under_load(cluster: Cluster, figures: Figures) -> 
     kubectl = cluster.kubectl
     kubectl.apply(simulated("chat", replicas=3, args=["--abrupt"]))
     await_ready(kubectl, "chat", within_s=60)
+    await_engines(kubectl, "chat", 3, within_s=30)
     victims = [pod["metadata"]["name"] for pod in pods(kubectl, "chat", "engine")]
     async with client(cluster.url("chat-router"), "chat") as to:
         until = time.monotonic() + LOAD_S
@@ -49,6 +50,7 @@ async def test_scale_with_open_streams(cluster: Cluster, figures: Figures) -> No
     kubectl = cluster.kubectl
     kubectl.apply(simulated("chat", replicas=3, args=["--abrupt"], grace_s=150))
     await_ready(kubectl, "chat", within_s=60)
+    await_engines(kubectl, "chat", 3, within_s=30)
     async with client(cluster.url("chat-router"), "chat") as to:
         begun = time.monotonic()
         answers = [Answer() for _ in range(STREAMS)]

@@ -61,3 +61,18 @@ def await_revision(routers: Sequence[RouterPod], revision: str, *, within_s: flo
         if waiting:
             time.sleep(POLL_S)
     return time.monotonic() - begun
+
+
+def await_engines(kubectl: Kubectl, service: str, count: int, *, within_s: float) -> None:
+    """Until every router replica may use so many engines. A service is Ready before that: all but
+    one engine are enough while they start.
+    """
+    begun = time.monotonic()
+    while not all(usable(router) == count for router in router_pods(kubectl, service)):
+        if time.monotonic() - begun > within_s:
+            raise AssertionError(f"not within {within_s:g} s: {count} engines in use")
+        time.sleep(POLL_S)
+
+
+def usable(router: RouterPod) -> int:
+    return sum(instance["usable"] for instance in router.status()["instances"])
