@@ -1,0 +1,1 @@
+"""What ordering costs, and how good the orders are: `steelyard bench ordering`."""
