@@ -86,7 +86,7 @@ class Analyzer:
             prompt_tokens=tokens if endpoint.prefills else 1,
             sequences=prompt.count if fields.get("n") is None else prompt.count * _choices(fields),
             streams=streams,
-            expected_output_tokens=self._output_tokens(endpoint, fields, workload.name),
+            expected_output_tokens=self._output_tokens(endpoint, fields, workload.name, tokens),
             slo=slo,
             weights=placed.weights,
             priority=priority,
@@ -144,7 +144,7 @@ class Analyzer:
             )
         if output_tokens is not None and analysis.generates:
             each = output_tokens / analysis.view.sequences
-            self._history.learn(analysis.workload.name, each)
+            self._history.learn(analysis.workload.name, analysis.view.prompt_tokens, each)
 
     def _size(self, model: str | None, prompt: Prompt) -> tuple[int, float]:
         """Tokens of the whole prompt, at least 1, and of one hashed block of it."""
@@ -157,7 +157,9 @@ class Analyzer:
             ratio = tokens / prompt.text_bytes
         return round(tokens) or 1, BLOCK_BYTES * ratio
 
-    def _output_tokens(self, endpoint: Endpoint, fields: field.Body, workload: str) -> float:
+    def _output_tokens(
+        self, endpoint: Endpoint, fields: field.Body, workload: str, prompt_tokens: int
+    ) -> float:
         """Per sequence; 1 where nothing is decoded, as if the prefill gave the only token."""
         if not endpoint.generates:
             return 1.0
@@ -166,7 +168,7 @@ class Analyzer:
             if fields.get(name) is not None:
                 limit = field.whole(fields, name, least=0)
                 break
-        return self._history.expected(workload, limit)
+        return self._history.expected(workload, prompt_tokens, limit)
 
 
 def _endpoint(path: str) -> Endpoint | None:

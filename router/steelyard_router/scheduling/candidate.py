@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from steelyard_router.scheduling.request import RequestView
+from steelyard_router.scheduling.usual import Latency
 
 
 class Wish(Enum):
@@ -20,22 +21,6 @@ class Wish(Enum):
 
 
 @dataclass(slots=True)
-class Neighbour:
-    """A workload whose requests are on some of the candidates: row i of `counts`."""
-
-    tpot_rate: float
-    """What a second more per output token of one of them costs (objective.py)."""
-    output_tokens: float
-    """Expected of each."""
-    counts: list[int]
-    """Sequences, running and waiting."""
-
-    def rows(self, keep: list[int]) -> "Neighbour":
-        counts = [self.counts[row] for row in keep]
-        return Neighbour(self.tpot_rate, self.output_tokens, counts)
-
-
-@dataclass(slots=True)
 class Outlook:
     """What the placement would do in seconds, by the coefficients of each candidate."""
 
@@ -45,11 +30,14 @@ class Outlook:
     own_s: list[float]
     """To compute this one's uncached tokens."""
     token_s: list[float]
-    """From one of its tokens to the next: a decode step there with this request in it, and what
-    prompts have lately added to it."""
+    """From one of its tokens to the next: a decode step there with this request in it, stretched by
+    the share of the time that prompts take."""
     added_s: list[float]
     """What a step is longer by because of this request."""
-    neighbours: list[Neighbour]
+    harm: list[float]
+    """What a delay of a second costs the requests that are there (objective.py)."""
+    usual: Latency
+    """Of the request's workload."""
 
     def rows(self, keep: list[int]) -> "Outlook":
         return Outlook(
@@ -57,7 +45,8 @@ class Outlook:
             [self.own_s[row] for row in keep],
             [self.token_s[row] for row in keep],
             [self.added_s[row] for row in keep],
-            [each.rows(keep) for each in self.neighbours],
+            [self.harm[row] for row in keep],
+            self.usual,
         )
 
 

@@ -5,8 +5,9 @@ again, so nothing that may outlive an instance is kept by slot: that is what the
 shelf of a member are for.
 """
 
+from collections import deque
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
@@ -15,6 +16,12 @@ from steelyard_router.scheduling.shelf import Shelf
 
 SELECTIONS: Final = 64
 """Sets of names whose members are remembered; about one per served model is in use."""
+STEADY: Final = 3
+"""Reports in a row with requests that wait and as many that run, after which an engine is full;"""
+CROWDED: Final = 12
+"""and with requests that wait, however many run."""
+PROBE_S: Final = 60.0
+"""Between two times that a full instance is given one request more than it is known to run."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +35,45 @@ class Member:
     cache_tokens: int
     limit: float = inf
     """Sequences of ours from which on it gets nothing."""
+    width: float = inf
+    """Sequences that its engine runs at once, as far as its reports have shown;"""
+    told_s: float = -inf
+    """when one last told;"""
+    crowded: deque[int] = field(default_factory=lambda: deque(maxlen=CROWDED))
+    """and how many ran in each of the latest reports in a row with some that wait."""
+
+    def report(self, running: int | None, waiting: int | None, now: float) -> None:
+        """An engine is full that lets requests wait, report after report, and runs as many in each;
+        or that always lets some wait, since its memory is full. Where one or the other is not so,
+        who waits has just come, and waits for the end of a step; and where more of our prompts are
+        not computed than wait, one is being computed, and who waits may wait for that. One that has
+        not been full for long, with as many there as were thought to fill it, may take more by now:
+        it is given one more to find out.
+        """
+        if running is None:
+            return
+        if not waiting:
+            self.crowded.clear()
+        if not running:
+            return
+        if waiting:
+            if len(self.account.line) > waiting:
+                self.width = max(self.width, running)
+                return
+            self.crowded.append(running)
+        if self._full:
+            self.width, self.told_s = max(self.crowded), now
+        elif running > self.width:
+            self.width = running
+        elif running == self.width and now - self.told_s >= PROBE_S:
+            self.width, self.told_s = running + 1, now
+
+    @property
+    def _full(self) -> bool:
+        """Only the latest reports count: an engine may have been restarted with fewer slots."""
+        seen = list(self.crowded)
+        steady = len(seen) >= STEADY and min(seen[-STEADY:]) == max(seen)
+        return steady or len(seen) == CROWDED
 
 
 class Fleet:

@@ -42,9 +42,15 @@ class Lease:
     block_tokens: float
     sequences: int
     streams: bool
+    taken_s: float = 0.0
+    harm: int = 0
+    """What a second's delay of it costs (objective.py), in HARM_UNIT: a whole number, so that what
+    it adds to a sum is taken away exactly."""
     workload: str = "default"
     output_tokens: int = 0
     phase: Phase = Phase.QUEUED
+    first_s: float | None = None
+    """When its first byte came."""
     pairs: int = field(init=False)
     """Of tokens of the prompt that attend to each other, where one has to be computed."""
 

@@ -8,9 +8,10 @@
 - B, sequences: of all leases, and what polled metrics show beyond ours.
 - C, context: prompt and output tokens of the leases that decode.
 
-Pairs (predictor/coefficients.py) are counted beside the tokens of Q, and each workload's sequences
-beside B: whole numbers, so that what was added is taken away exactly, whatever a predictor makes of
-them in the meantime. The same events are what the predictor learns from.
+Pairs (predictor/coefficients.py) are counted beside the tokens of Q, and beside B what delays would
+cost (objective.py): whole numbers, so that what was added is taken away exactly, whatever a
+predictor makes of them in the meantime. The same events are what the predictor and the usual
+latencies are learned from.
 
 Loads are attributes of the accounts, so that a decision reads them in one pass without a call.
 """
@@ -23,8 +24,9 @@ from typing import Final
 
 from steelyard_router.scheduling.lease import Lease, Phase
 from steelyard_router.scheduling.predictor import Observation, Predictor
-from steelyard_router.scheduling.predictor.pace import Pace
 from steelyard_router.scheduling.predictor.window import Window
+from steelyard_router.scheduling.prefill_share import PrefillShare
+from steelyard_router.scheduling.usual import UsualLatency
 
 PRIOR_TOKENS_PER_S: Final = 8000.0
 PRIOR_S: Final = 0.25
@@ -33,6 +35,8 @@ MEMORY_S: Final = 10.0
 """Busy seconds after which an observation of the rate counts 1/e."""
 OBSERVATION_S: Final = 15.0
 """How long polled counts hold when no newer ones come."""
+HARM_UNIT: Final = 2.0**-30
+"""Cost of a second, in which Lease.harm and Account.harm count."""
 
 
 class Account:
@@ -43,9 +47,9 @@ class Account:
     """
 
     __slots__ = (
-        "busy_s", "context", "decoding", "due", "head_pairs", "head_tokens", "instance", "leases",
-        "line", "mix", "open", "others", "pace", "peak", "pending", "pending_pairs", "prefilled",
-        "rate", "sequences", "since", "stale", "window",
+        "busy_s", "context", "decoding", "due", "harm", "head_pairs", "head_tokens", "instance",
+        "leases", "line", "open", "others", "peak", "pending", "pending_pairs", "prefill_share",
+        "prefilled", "rate", "sequences", "since", "stale", "window",
     )  # fmt: skip
 
     def __init__(self, instance: str) -> None:
@@ -60,8 +64,8 @@ class Account:
         """and their pairs;"""
         self.sequences = 0
         """sequences of all leases,"""
-        self.mix: dict[str, int] = {}
-        """by workload;"""
+        self.harm = 0
+        """and what a delay of all of them costs;"""
         self.decoding = 0
         """sequences of the leases that decode;"""
         self.context = 0
@@ -87,7 +91,7 @@ class Account:
         self.prefilled = PRIOR_TOKENS_PER_S * PRIOR_S
         self.busy_s = PRIOR_S
         self.window = Window()
-        self.pace = Pace()
+        self.prefill_share = PrefillShare()
 
     @property
     def head(self) -> Lease | None:
@@ -101,23 +105,26 @@ class Account:
 class Ledger:
     """The accounts, and all that changes them. `now` must not go backwards."""
 
-    def __init__(self, predictor: Predictor | None = None) -> None:
+    def __init__(
+        self, predictor: Predictor | None = None, usual: UsualLatency | None = None
+    ) -> None:
         self._predictor = predictor
+        self._usual = usual or UsualLatency()
         self.leases_held = 0
-        self._accounts: set[Account] = set()
+        self._accounts: dict[Account, None] = {}
         self._next_event = inf
         """No earlier than this is anything due or stale."""
 
     def open(self, instance: str = "") -> Account:
         account = Account(instance)
-        self._accounts.add(account)
+        self._accounts[account] = None
         return account
 
     def close(self, account: Account) -> None:
         """Nothing is left of the instance; its leases may still be released, to no effect here."""
         account.open = False
         account.line.clear()
-        self._accounts.discard(account)
+        self._accounts.pop(account, None)
 
     def settle(self, now: float) -> None:
         """Let whatever is due or stale by now happen. To be called before loads are read."""
@@ -141,7 +148,10 @@ class Ledger:
         account.pending += lease.uncached_tokens
         account.pending_pairs += lease.pairs
         account.sequences += lease.sequences
-        account.mix[lease.workload] = account.mix.get(lease.workload, 0) + lease.sequences
+        account.harm += lease.harm
+        if self._predictor is not None:
+            costs = self._predictor.coefficients(account.instance)
+            account.prefill_share.add(costs.prefill(lease.uncached_tokens, lease.pairs), now)
         account.peak = max(account.peak, account.sequences)
         if len(account.line) == 1:
             self._advance(account, now)
@@ -158,7 +168,9 @@ class Ledger:
         if lease.streams:
             busy_s = max(0.0, now - account.since) if of_head else 0.0
             self._learn(account, sum(each.uncached_tokens for each in done), busy_s)
-            self._report(account, account.window.answer(lease, account, now), now)
+            self._report(account, account.window.answer(lease, account, now))
+            lease.first_s = now
+            self._usual.learn_ttft(lease.workload, now - lease.taken_s)
         for each in done:
             self._decode(each)
         if of_head:
@@ -171,7 +183,7 @@ class Ledger:
             return
         account.context += tokens
         if now is not None and lease.streams:
-            self._report(account, account.window.sample(lease, tokens, account, now), now)
+            self._report(account, account.window.sample(lease, tokens, account, now))
 
     def release(self, lease: Lease, now: float) -> None:
         account, phase = lease.account, lease.phase
@@ -181,11 +193,10 @@ class Ledger:
         if not account.open:
             return
         account.sequences -= lease.sequences
-        account.mix[lease.workload] -= lease.sequences
-        if not account.mix[lease.workload]:
-            del account.mix[lease.workload]
+        account.harm -= lease.harm
         if phase is Phase.DECODE:
             account.window.end(lease)
+            self._learn_tpot(lease, now)
             account.decoding -= lease.sequences
             account.context -= lease.prompt_tokens + lease.output_tokens
             return
@@ -241,10 +252,15 @@ class Ledger:
                 account.due = since + head.uncached_tokens / account.rate
                 self._next_event = min(self._next_event, account.due)
 
-    def _report(self, account: Account, seen: Observation | None, now: float) -> None:
+    def _report(self, account: Account, seen: Observation | None) -> None:
         if seen is not None and self._predictor is not None:
             self._predictor.observe(account.instance, seen)
-            account.pace.learn(seen, self._predictor.coefficients(account.instance), now)
+
+    def _learn_tpot(self, lease: Lease, now: float) -> None:
+        """From the whole of a reply, where it was seen to begin and has more than one token."""
+        tokens = lease.output_tokens / lease.sequences
+        if lease.first_s is not None and tokens > 1:
+            self._usual.learn_tpot(lease.workload, (now - lease.first_s) / (tokens - 1))
 
     def _learn(self, account: Account, tokens: int, busy_s: float) -> None:
         """Rate = tokens / busy seconds, both fading with busy time. So prompts that are computed

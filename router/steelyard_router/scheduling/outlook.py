@@ -1,14 +1,13 @@
 """Makes the columns in seconds that some strategies ask for (candidate.Outlook)."""
 
-from steelyard_router.scheduling.candidate import Neighbour, Outlook, Terms
+from steelyard_router.scheduling.candidate import Outlook, Terms
 from steelyard_router.scheduling.fleet import Member
-from steelyard_router.scheduling.population import Population
+from steelyard_router.scheduling.ledger import HARM_UNIT
 from steelyard_router.scheduling.predictor import Predictor
+from steelyard_router.scheduling.usual import Latency
 
 
-def outlook(
-    terms: Terms, members: list[Member], predictor: Predictor, population: Population
-) -> Outlook:
+def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: Latency) -> Outlook:
     """For all rows of `terms`, which are of those members."""
     prompt, sequences = max(1, terms.request.prompt_tokens), terms.request.sequences
     now = terms.now
@@ -26,14 +25,7 @@ def outlook(
         step = base + sequence * b + context * c + added
         q_s.append(queued)
         own_s.append(p * (prefill + attention * (prompt - 0.5 * (p - 1.0))))
-        token_s.append(step * account.pace.stretch(now))
+        token_s.append(step / (1.0 - account.prefill_share.at(now)))
         added_s.append(added)
-    return Outlook(q_s, own_s, token_s, added_s, _neighbours(members, population))
-
-
-def _neighbours(members: list[Member], population: Population) -> list[Neighbour]:
-    mixes = [member.account.mix for member in members]
-    return [
-        Neighbour(kind.tpot_rate, kind.output_tokens, [mix.get(name, 0) for mix in mixes])
-        for name, kind in population
-    ]
+    harm = [member.account.harm * HARM_UNIT for member in members]
+    return Outlook(q_s, own_s, token_s, added_s, harm, usual)

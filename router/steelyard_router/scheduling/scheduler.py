@@ -14,14 +14,16 @@ from steelyard_router.scheduling.candidate import Candidate, Terms, Wish
 from steelyard_router.scheduling.fleet import Fleet, Member
 from steelyard_router.scheduling.index import Match, PrefixIndex
 from steelyard_router.scheduling.lease import Lease
-from steelyard_router.scheduling.ledger import Ledger
+from steelyard_router.scheduling.ledger import HARM_UNIT, Ledger
+from steelyard_router.scheduling.objective import Rates, harm
 from steelyard_router.scheduling.outlook import outlook
-from steelyard_router.scheduling.population import Population
 from steelyard_router.scheduling.predictor import Coefficients, OnlinePredictor, Predictor
 from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate
 from steelyard_router.scheduling.request import RequestView
+from steelyard_router.scheduling.room import Room
 from steelyard_router.scheduling.strategy import Strategy
 from steelyard_router.scheduling.trial import Trial
+from steelyard_router.scheduling.usual import UsualLatency
 
 DEFAULT_CACHE_TOKENS: Final = 262_144
 """Assumed until an engine tells; about what an 8B model leaves on an 80 GB GPU at its lower
@@ -61,6 +63,7 @@ class InstanceLoad:
     index_blocks: int
     leases: int
     limit: float
+    width: float
     prefill_tokens_per_s: float
     coefficients: Coefficients
     trusted: bool
@@ -79,8 +82,8 @@ class Scheduler:
         self.index = PrefixIndex(index_bytes)
         self._fleet = Fleet()
         self._predictor = predictor or OnlinePredictor()
-        self._ledger = Ledger(self._predictor)
-        self._population = Population()
+        self._usual = UsualLatency()
+        self._ledger = Ledger(self._predictor, self._usual)
         self._default_cache_tokens = default_cache_tokens
         self._block_tokens: float | None = None
         self._last_slot = -1
@@ -128,6 +131,24 @@ class Scheduler:
         """An engine's polled counts; None where unknown (a failed poll, no such metric)."""
         if member := self._fleet.find(instance):
             self._ledger.observe(member.account, running, waiting, now)
+            member.report(running, waiting, now)
+
+    def with_room(
+        self,
+        request: RequestView,
+        room: Room,
+        now: float,
+        *,
+        among: frozenset[str] | None = None,
+    ) -> frozenset[str]:
+        """The instances that can take it at once."""
+        self._ledger.settle(now)
+        costs = self._predictor.coefficients
+        return frozenset(
+            member.name
+            for member in self._fleet.eligible(among, ())
+            if room.fits(request, member, costs(member.name))
+        )
 
     def choose(
         self,
@@ -153,7 +174,8 @@ class Scheduler:
         match = self.index.lookup(request.blocks)
         terms = everywhere = _terms(request, match.hits, members, now)
         if self._wanted(strategy, members) or (trial and self._wanted(trial.strategy, members)):
-            terms.outlook = outlook(terms, members, self._predictor, self._population)
+            usual = self._usual.of(request.workload)
+            terms.outlook = outlook(terms, members, self._predictor, usual)
         if max_p_tokens is not None:
             terms = _below_cap(terms, max_p_tokens)
         cost = strategy.cost(terms)
@@ -186,6 +208,7 @@ class Scheduler:
                 index_blocks=member.shelf.blocks,
                 leases=member.account.leases,
                 limit=member.limit,
+                width=member.width,
                 prefill_tokens_per_s=member.account.rate,
                 coefficients=self._predictor.coefficients(member.name),
                 trusted=self._predictor.trusted(member.name),
@@ -236,6 +259,7 @@ class Scheduler:
             capacity=int(member.cache_tokens / self._mean_block_tokens(request)),
             unsettled=head.trail.stamp if head else inf,
         )
+        rates = Rates.of(request, self._usual.of(request.workload))
         lease = Lease(
             instance=member.name,
             ledger=self._ledger,
@@ -247,10 +271,11 @@ class Scheduler:
             block_tokens=request.block_tokens,
             sequences=request.sequences,
             streams=request.streams,
+            taken_s=now,
+            harm=round(harm(request, rates) / HARM_UNIT),
             workload=request.workload,
         )
         self._ledger.add(lease, now)
-        self._population.learn(request)
         return lease
 
     def _mean_block_tokens(self, request: RequestView) -> float:

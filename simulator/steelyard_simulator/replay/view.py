@@ -1,9 +1,15 @@
-"""One router of the fleet: its policy, and what it has learned about replies."""
+"""One router of the fleet: its policy, and what it has learned about replies.
+
+All that a policy is told goes through its view, so that one which holds requests is asked again
+whenever it may have changed its mind.
+"""
+
+from collections.abc import Callable
 
 from steelyard_router.analysis.history import OutputHistory
 from steelyard_router.scheduling.request import SLO, RequestView, Weights
 from steelyard_simulator.load.trace import TraceRequest
-from steelyard_simulator.replay.policy import Arrival, Policy
+from steelyard_simulator.replay.policy import Arrival, Policy, Polled
 
 
 class RouterView:
@@ -11,6 +17,8 @@ class RouterView:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        self.stir: Callable[[float], None] | None = None
+        """Called after something was told, where the policy holds requests."""
         self._history = OutputHistory()
 
     def arrival(
@@ -24,7 +32,7 @@ class RouterView:
         slo: SLO,
         weights: Weights,
     ) -> Arrival:
-        expected = self._history.expected(request.workload, None)
+        expected = self._history.expected(request.workload, request.input_tokens, None)
         return Arrival(
             id=number,
             at_s=now,
@@ -49,9 +57,51 @@ class RouterView:
             ),
         )
 
+    def join(
+        self, instance: str, now: float, *, cache_tokens: int, block_tokens: int, hint: float | None
+    ) -> None:
+        self.policy.join(
+            instance, cache_tokens=cache_tokens, block_tokens=block_tokens, speed_hint=hint
+        )
+        if self.stir:
+            self.stir(now)
+
+    def leave(self, instance: str, now: float) -> None:
+        self.policy.leave(instance)
+        if self.stir:
+            self.stir(now)
+
+    def place(self, arrival: Arrival, now: float) -> str | None:
+        chosen = self.policy.place(arrival, now)
+        if self.stir:
+            self.stir(now)
+        return chosen
+
+    def first_byte(self, arrival: Arrival, now: float) -> None:
+        self.policy.first_byte(arrival.id, now)
+        if self.stir:
+            self.stir(now)
+
+    def progress(self, arrival: Arrival, output_tokens: int, now: float) -> None:
+        self.policy.progress(arrival.id, output_tokens, now)
+        if self.stir:
+            self.stir(now)
+
+    def failed(self, arrival: Arrival, now: float) -> None:
+        self.policy.failed(arrival.id, now)
+        if self.stir:
+            self.stir(now)
+
+    def polled(self, instance: str, metrics: Polled, now: float) -> None:
+        self.policy.polled(instance, metrics)
+        if self.stir:
+            self.stir(now)
+
     def finished(self, arrival: Arrival, now: float, cached_tokens: int) -> None:
         """The usage report at the end of a reply."""
-        self._history.learn(arrival.workload, arrival.output_tokens)
+        self._history.learn(arrival.workload, arrival.prompt_tokens, arrival.output_tokens)
         self.policy.finished(
             arrival.id, now, output_tokens=arrival.output_tokens, cached_tokens=cached_tokens
         )
+        if self.stir:
+            self.stir(now)

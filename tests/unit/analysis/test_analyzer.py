@@ -204,6 +204,23 @@ def test_usage_teaches_the_ratio_and_the_output_length() -> None:
     assert view.expected_output_tokens == 40
 
 
+def test_answers_to_long_prompts_say_little_of_those_to_short_ones() -> None:
+    reader = analyzer()
+    short, long = (
+        orjson.dumps({"messages": [{"role": "user", "content": "a word " * count}]})
+        for count in (50, 2000)
+    )
+    for _ in range(100):
+        for body, tokens in ((short, 900), (long, 10)):
+            reader.learn(reader.analyze(CHAT, {}, body), prompt_tokens=None, output_tokens=tokens)
+
+    expected = [
+        reader.analyze(CHAT, {}, body).view.expected_output_tokens for body in (short, long)
+    ]
+    assert (expected[0] or 0) > 700
+    assert (expected[1] or 900) < 200
+
+
 def test_a_missing_report_and_what_does_not_generate_teach_nothing() -> None:
     reader = analyzer()
     body = orjson.dumps({"model": "m", "input": "text"})

@@ -38,6 +38,7 @@ class Desk:
         prompt: int | None = None,
         sequences: int = 1,
         streams: bool = True,
+        harm: int = 0,
         account: Account | None = None,
     ) -> Lease:
         lease = Lease(
@@ -51,6 +52,8 @@ class Desk:
             block_tokens=64.0,
             sequences=sequences,
             streams=streams,
+            taken_s=now,
+            harm=harm,
         )
         self.ledger.add(lease, now)
         return lease
@@ -375,11 +378,16 @@ class LedgerModel(RuleBasedStateMachine):
     def some(self, pick: int) -> Lease | None:
         return self.leases[pick % len(self.leases)] if self.leases else None
 
-    @rule(uncached=st.integers(1, 5000), hit=st.integers(0, 5000), n=st.integers(1, 3))
-    def take(self, uncached: int, hit: int, n: int) -> None:
+    @rule(
+        uncached=st.integers(1, 5000),
+        hit=st.integers(0, 5000),
+        n=st.integers(1, 3),
+        harm=st.integers(0, 2**70),
+    )
+    def take(self, uncached: int, hit: int, n: int, harm: int) -> None:
         streams = (uncached + hit) % 2 == 0
         lease = self.desk.take(
-            uncached, self.now, prompt=uncached + hit, sequences=n, streams=streams
+            uncached, self.now, prompt=uncached + hit, sequences=n, streams=streams, harm=harm
         )
         self.leases.append(lease)
 
@@ -426,7 +434,7 @@ class LedgerModel(RuleBasedStateMachine):
         account = self.desk.account
         assert account.pending_pairs == sum(lease.pairs for lease in waiting)
         assert account.decoding == sum(lease.sequences for lease in decoding)
-        assert account.mix == ({"default": b} if mine else {})
+        assert account.harm == sum(lease.harm for lease in mine)
         assert account.head_pairs == sum(lease.pairs for lease in waiting[:1])
 
 

@@ -7,6 +7,7 @@ from steelyard_router.scheduling.request import RequestView, Weights
 from steelyard_router.scheduling.strategy import (
     AUTO,
     STRATEGIES,
+    Adaptive,
     LeastRequest,
     Multiplicative,
     RoundRobin,
@@ -111,10 +112,10 @@ def test_every_strategy_is_built_by_its_name(kind: type) -> None:
     assert strategy.name == kind.__name__
 
 
-def test_auto_is_the_first_of_them() -> None:
-    assert isinstance(build(AUTO), STRATEGIES[0])
+def test_auto_is_the_first_of_them_which_is_adaptive() -> None:
+    assert type(build(AUTO)) is STRATEGIES[0] is Adaptive
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="'Fastest'; give one of Auto, Multiplicative"):
+    with pytest.raises(ValueError, match="'Fastest'; give one of Auto, Adaptive, MarginalDelay"):
         build("Fastest")

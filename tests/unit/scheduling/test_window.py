@@ -6,7 +6,6 @@ import pytest
 
 from steelyard_router.scheduling.lease import Lease
 from steelyard_router.scheduling.predictor import PRIOR, Coefficients, Observation, attended
-from steelyard_router.scheduling.predictor.pace import MEMORY_S, MOST, Pace
 from steelyard_router.scheduling.predictor.window import ALONE_TOKENS, CHUNK_TOKENS, MOST_S
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.scheduler import Scheduler
@@ -208,25 +207,3 @@ def test_a_prompt_that_was_given_up_is_not_seen(rig: Rig) -> None:
     lease.first_byte(0.6)
 
     assert not rig.seen
-
-
-def test_pace_is_how_much_longer_tokens_take_because_of_prompts() -> None:
-    pace = Pace()
-    assert pace.stretch(0.0) == 1
-    decode_s = PRIOR.decode(10, 50_000)
-    for second in range(100):
-        seen = Observation(2 * 50 * decode_s, 50, 9999, 9999, 500, 50 * 50_000)
-        pace.learn(seen, PRIOR, float(second))
-
-    assert pace.stretch(99.0) == pytest.approx(2, rel=0.05)
-    assert pace.stretch(99.0 + MEMORY_S) == pytest.approx(1.5, rel=0.05)
-
-
-def test_pace_is_bounded_and_says_nothing_of_an_instance_on_which_nothing_decodes() -> None:
-    pace = Pace()
-    pace.learn(Observation(9.0, 1, 9999, 9999, 0, 0), PRIOR, 0.0)
-    assert pace.stretch(0.0) == 1
-
-    for second in range(100):
-        pace.learn(Observation(29.0, 16, 10**6, 10**9, 16, 16_000), PRIOR, float(second))
-    assert pace.stretch(99.0) == MOST

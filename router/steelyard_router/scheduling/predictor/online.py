@@ -62,7 +62,8 @@ class Likeness:
         self.ratios = list(centre)
         self.coefficients = _scaled(centre)
         self.gram = Gram(CLASS_MEMORY)
-        self.members: set[Subject] = set()
+        self.members: dict[Subject, None] = {}
+        """In order of entry: a set would add up their sums in another order every time."""
         self.error = 0.5
         """The usual one, relative."""
         self.good = False
@@ -96,7 +97,7 @@ class Subject:
 
     def enter(self, likeness: Likeness) -> None:
         """Be one of them, as far as is known by now."""
-        likeness.members.add(self)
+        likeness.members[self] = None
         self.likeness = likeness
         self.gram = Gram(MEMORY)
         self.drift = [0.0, 0.0]
@@ -194,7 +195,7 @@ class OnlinePredictor:
 
     def _part(self, subject: Subject) -> None:
         likeness = subject.likeness
-        likeness.members.discard(subject)
+        likeness.members.pop(subject, None)
         if not likeness.members and len(self._classes) > 1:
             self._classes.remove(likeness)
 

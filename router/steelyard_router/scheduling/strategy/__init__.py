@@ -26,15 +26,14 @@ __all__ = [
 ]
 
 STRATEGIES: Final[tuple[type[Strategy], ...]] = (
-    Multiplicative,
     Adaptive,
     MarginalDelay,
+    Multiplicative,
     LeastRequest,
     RoundRobin,
 )
 AUTO: Final = "Auto"
-"""Means the first of them, which is what evidence has picked: `Adaptive` has better means where
-prefixes are reused and worse 99th percentiles where they are not (docs/evaluation.md)."""
+"""Means the first of them, which is what evidence has picked (docs/evaluation.md)."""
 
 
 def build(name: str, settings: Settings | None = None) -> Strategy:

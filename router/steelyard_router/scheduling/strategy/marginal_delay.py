@@ -1,30 +1,40 @@
 """What a placement costs everyone: each delay in units of the target that it eats into.
 
-The request itself waits for the prompts before it and for its own, and then for its tokens; every
-request beside it waits once for its prompt, a delay that spreads over that one's output tokens, and
-has longer steps while both decode. Weights and targets are the policy's, times are the predictor's.
-The coupling (requests beside it * own prompt) is what the product of Multiplicative stands for,
-without knowing how much a prompt delays whom.
+The request itself waits for the prompts before it and for its own, and then for its tokens, which
+take longer where more prompts come. Every request beside it waits once for its prompt, a delay that
+spreads over that one's output tokens, and has longer steps while both decode. Weights and targets
+are the policy's, times are the predictor's. The coupling (requests beside it * own prompt) is what
+the product of Multiplicative stands for, without knowing how much a prompt delays whom.
 
-A prompt delays not only those who are there: work that is done now is in the way of everyone who
-comes before the instance is idle again, 1 / (1 - utilisation) times as many. LATER is that factor
-at a utilisation of two thirds, for all instances: measured per instance it made placement worse,
-since what it says of one is mostly noise. Without it, cached prompts are given up too easily.
+Four things are not in the sums of one placement, and were found by trying (docs/evaluation.md has
+what they are worth, and what was tried and did not help):
+
+- A prompt delays not only those who are there: work that is done now is in the way of everyone who
+  comes before the instance is idle again. Of that only what can be avoided matters (LATER), the
+  tokens that another instance has cached; the others have to be computed somewhere. Were they
+  counted too, long prompts would gather where the fewest requests are, to their own harm.
+- Of the requests that are there, some will have ended before the delay comes (OTHERS).
+- Where much is queued, many requests will soon decode, and prompts be computed among them (QUEUED).
+- A token takes longer where prompts take a share of the time (prefill_share.py).
 """
 
 from typing import ClassVar, Final, Self
 
-from steelyard_router.scheduling.candidate import Neighbour, Terms, Wish
+from steelyard_router.scheduling.candidate import Terms, Wish
 from steelyard_router.scheduling.objective import Rates, output_tokens
 from steelyard_router.scheduling.strategy.protocol import Settings
 
-LATER: Final = 3.0
+OTHERS: Final = 0.7
+LATER: Final = 4.0
+QUEUED: Final = 0.5
 
 
 class MarginalDelay:
     """cost = w_ttft (Q_s + own) / SLO_ttft + w_tpot token / SLO_tpot
-    + w_e2e (Q_s + own + out token) / SLO_e2e + sum over workloads k there of
-    n_k w_tpot,k (LATER own / out_k + min(1, out / out_k) added) / SLO_tpot,k
+    + w_e2e (Q_s + own + out token) / SLO_e2e
+    + OTHERS harm (own (1 + LATER (P - least P) / P) + QUEUED Q_s + out added)
+
+    with harm = sum over the requests there of w_tpot / (out SLO_tpot) + w_e2e / SLO_e2e.
     """
 
     name: ClassVar[str] = "MarginalDelay"
@@ -38,25 +48,16 @@ class MarginalDelay:
     def cost(self, terms: Terms) -> list[float]:
         outlook = terms.outlook
         assert outlook is not None
-        rates, out = Rates.of(terms.request), output_tokens(terms.request)
+        rates, out = Rates.of(terms.request, outlook.usual), output_tokens(terms.request)
         first, each = rates.ttft + rates.e2e, rates.tpot + rates.e2e * out
-        delayed, slowed = _others(outlook.neighbours, out, len(terms.slots))
+        least = LATER * min(terms.p)
         columns = zip(
-            outlook.q_s, outlook.own_s, outlook.token_s, outlook.added_s, delayed, slowed,
+            terms.p, outlook.q_s, outlook.own_s, outlook.token_s, outlook.added_s, outlook.harm,
             strict=True,
         )  # fmt: skip
         return [
-            first * (q + own) + each * token + own * delay + added * slow
-            for q, own, token, added, delay, slow in columns
+            first * (q + own)
+            + each * token
+            + OTHERS * harm * (own * (1 + LATER - least / p) + QUEUED * q + out * added)
+            for p, q, own, token, added, harm in columns
         ]
-
-
-def _others(neighbours: list[Neighbour], out: float, rows: int) -> tuple[list[float], list[float]]:
-    """By row, what a second of the prompt costs those who are there, and one of every step."""
-    delayed, slowed = [0.0] * rows, [0.0] * rows
-    for kind in neighbours:
-        by_prompt = LATER * kind.tpot_rate / kind.output_tokens
-        by_step = kind.tpot_rate * min(1.0, out / kind.output_tokens)
-        delayed = [cost + n * by_prompt for cost, n in zip(delayed, kind.counts, strict=True)]
-        slowed = [cost + n * by_step for cost, n in zip(slowed, kind.counts, strict=True)]
-    return delayed, slowed

@@ -1,0 +1,225 @@
+"""Who waits in front of the instances, who goes next, and where."""
+
+import pytest
+from support.pool_case import Front, instances, shown_width
+
+from steelyard_router.scheduling.order import ORDERS
+from steelyard_router.scheduling.request import SLO, RequestView
+from steelyard_router.scheduling.scheduler import Scheduler
+
+SHORT = RequestView(prompt_tokens=10, expected_output_tokens=1.0)
+LONG = RequestView(prompt_tokens=10_000, expected_output_tokens=1000.0)
+HUGE = RequestView(prompt_tokens=900, expected_output_tokens=1.0)
+"""Fits a cache of SMALL tokens only where nothing else is."""
+SMALL = 1000
+
+
+def keys(gone: list[tuple[str, str]]) -> list[str]:
+    return [key for key, _ in gone]
+
+
+def test_who_finds_room_goes_at_once_and_the_next_waits() -> None:
+    front = Front(instances({"a": 1, "b": 1}))
+
+    assert {front.offer("first"), front.offer("second")} == {"a", "b"}
+    assert front.offer("third") is None
+    assert front.release() == []
+    assert len(front.pool) == 1
+
+
+@pytest.mark.parametrize("free", ["a", "b"])
+def test_who_waits_goes_where_there_is_room_first(free: str) -> None:
+    front = Front(instances({"a": 1, "b": 1}))
+    front.offer("first"), front.offer("second"), front.offer("waits")
+    ends = next(key for key, name in front.placed.items() if name == free)
+
+    assert front.end(ends) == [("waits", free)]
+    assert front.end("waits") == []
+
+
+def test_it_goes_to_the_best_of_those_with_room() -> None:
+    """One has computed the beginning of its prompt; both become free at one time."""
+    front = Front(instances({"a": 1, "b": 1}))
+    request = RequestView(blocks=bytes(range(64)), prompt_tokens=512)
+    for key in ("other", "known"):
+        front.offer(key, request if key == "known" else LONG)
+        front.leases[key].first_byte(0.0)
+    front.offer("waits", request)
+    for key in ("other", "known"):
+        front.leases.pop(key).release(1.0)
+
+    assert front.release(1.0) == [("waits", front.placed["known"])]
+
+
+def test_nobody_overtakes_who_waits_though_room_has_come() -> None:
+    front = Front(instances({"a": 1}))
+    front.offer("runs"), front.offer("waits")
+    front.leases.pop("runs").release(1.0)
+
+    assert front.offer("late", now=1.0) is None
+    assert front.release(1.0) == [("waits", "a")]
+
+
+def test_who_fits_nowhere_is_passed_over_by_who_does() -> None:
+    front = Front(instances({"a": 4}, SMALL))
+    front.offer("runs", SHORT), front.offer("huge", HUGE), front.offer("short", SHORT)
+
+    assert keys(front.release()) == ["short"]
+    assert list(front.drain()) == ["huge"]
+
+
+def test_what_one_may_run_on_is_kept_for_it_once_it_has_waited_too_long() -> None:
+    front = Front(instances({"a": 4}, SMALL), max_wait_s=5.0)
+    front.offer("runs", SHORT), front.offer("huge", HUGE), front.release()
+
+    front.offer("short", SHORT, 6.0)
+    assert front.release(6.0) == []
+    assert list(front.drain(7.0)) == ["huge", "short"]
+
+
+def test_what_it_may_not_run_on_is_not_kept_for_it() -> None:
+    """Though it would be better there."""
+    front = Front(instances({"a": 4, "b": 4}, SMALL), max_wait_s=5.0)
+    only_a, only_b = frozenset({"a"}), frozenset({"b"})
+    front.offer("runs", SHORT, among=only_a), front.offer("more", SHORT, among=only_b)
+    front.offer("most", SHORT, among=only_b), front.offer("huge", HUGE, among=only_a)
+    assert front.release() == []
+
+    front.offer("short", SHORT, 6.0)
+    assert front.release(6.0) == [("short", "b")]
+
+
+def test_who_has_waited_too_long_goes_before_all_whatever_the_order_says() -> None:
+    front = Front(instances({"a": 1}), "ShortestPredicted", max_wait_s=5.0)
+    front.offer("runs"), front.offer("long", LONG), front.offer("short", SHORT, 1.0)
+    front.offer("urgent", RequestView(priority=9), 1.0)
+
+    assert keys(front.end("runs", 4.9)) == ["urgent"]
+    assert keys(front.end("urgent", 5.0)) == ["long"]
+    assert keys(front.end("long", 5.1)) == ["short"]
+
+
+def test_it_says_when_the_next_one_will_have_waited_too_long() -> None:
+    front = Front(instances({"a": 1}), max_wait_s=5.0)
+    front.offer("runs")
+    assert front.pool.next_s is None
+
+    front.offer("first", now=1.0), front.offer("second", now=2.0), front.release(2.0)
+    assert front.pool.next_s == 6.0
+    front.release(6.0)
+    assert front.pool.next_s == 7.0
+    front.release(9.0)
+    assert front.pool.next_s is None
+
+
+def test_who_is_withdrawn_does_not_go() -> None:
+    front = Front(instances({"a": 1}))
+    front.offer("runs"), front.offer("leaves"), front.offer("stays")
+
+    assert front.pool.withdraw("leaves")
+    assert not front.pool.withdraw("leaves")
+    assert not front.pool.withdraw("runs")
+    assert list(front.drain()) == ["stays"]
+
+
+@pytest.mark.parametrize("order_name", ORDERS)
+def test_a_class_goes_before_any_lower_one_that_fits(order_name: str) -> None:
+    front = Front(instances({"a": 1}), order_name)
+    front.offer("runs")
+    for number in range(12):
+        request = RequestView(
+            prompt_tokens=10 + 700 * (number % 5),
+            priority=number % 3,
+            slo=SLO(ttft_s=0.1 + number % 4),
+        )
+        front.offer(f"{number % 3}/{number}", request, 0.1 * number)
+
+    classes = [key[0] for key in front.drain(2.0)]
+    assert classes == ["2"] * 4 + ["1"] * 4 + ["0"] * 4
+
+
+def test_without_an_instance_all_wait_for_one() -> None:
+    scheduler = Scheduler(index_bytes=10**6)
+    front = Front(scheduler)
+
+    assert front.offer("first") is None
+    assert front.offer("second") is None
+    assert front.release() == []
+    scheduler.join("a")
+    assert front.release(1.0) == [("first", "a"), ("second", "a")]
+
+
+def test_where_one_joins_there_is_room() -> None:
+    scheduler = instances({"a": 1})
+    front = Front(scheduler)
+    front.offer("runs"), front.offer("waits")
+
+    scheduler.join("b")
+    assert front.release() == [("waits", "b")]
+
+
+def test_who_waits_is_hurt_by_no_instance_that_leaves() -> None:
+    scheduler = instances({"a": 1, "b": 1})
+    front = Front(scheduler)
+    front.offer("first"), front.offer("second"), front.offer("waits")
+    gone, stays = front.placed["first"], front.placed["second"]
+
+    scheduler.leave(gone)
+    assert front.end("first") == []
+    assert front.end("second") == [("waits", stays)]
+
+
+def test_who_may_run_on_some_only_waits_for_those_and_holds_nobody_up() -> None:
+    front = Front(instances({"a": 1, "b": 1}))
+    only_a = frozenset({"a"})
+
+    assert front.offer("first", among=only_a) == "a"
+    assert front.offer("second", among=only_a) is None
+    front.offer("any")
+    assert front.release() == [("any", "b")]
+    assert front.end("any") == []
+    assert front.end("first") == [("second", "a")]
+
+
+def test_one_whose_only_instances_have_left_waits_for_them() -> None:
+    scheduler = instances({"a": 1, "b": 1})
+    front = Front(scheduler)
+    scheduler.leave("a")
+
+    assert front.offer("first", among=frozenset({"a"})) is None
+    assert front.release() == []
+    scheduler.join("a")
+    assert front.release() == [("first", "a")]
+
+
+def test_requests_of_others_that_are_not_reported_any_more_hold_nobody_up() -> None:
+    scheduler = instances({"a": 2})
+    scheduler.observe("a", running=2, waiting=5, now=0.0)
+    front = Front(scheduler)
+
+    assert front.offer("waits", now=1.0) is None
+    assert front.release(20.0) == [("waits", "a")]
+
+
+def test_equal_seeds_let_go_in_equal_order() -> None:
+    def order_of(seed: int) -> list[str]:
+        front = Front(instances({"a": 2}), "SimulatedAnnealing", seed=seed)
+        front.offer("runs"), front.offer("too")
+        for number in range(30):
+            sizes = 50 + 811 * number % 4001
+            request = RequestView(prompt_tokens=sizes, slo=SLO(e2e_s=1 + number % 7))
+            front.offer(f"{number}", request, 0.01 * number)
+        return list(front.drain(0.5))
+
+    assert order_of(1) == order_of(1)
+    assert len({tuple(order_of(seed)) for seed in range(5)}) > 1
+
+
+def test_a_wider_engine_takes_more_at_once() -> None:
+    scheduler = instances({"a": 1})
+    front = Front(scheduler)
+    front.offer("runs"), front.offer("first"), front.offer("second"), front.offer("third")
+
+    front.end("runs")
+    shown_width(scheduler, "a", 3)
+    assert keys(front.release()) == ["second", "third"]

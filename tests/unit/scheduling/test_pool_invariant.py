@@ -1,0 +1,129 @@
+"""What stays true of a pool whatever happens around it."""
+
+from math import inf
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.pool_case import Front, instances, shown_width
+
+from steelyard_router.scheduling.order import ORDERS
+from steelyard_router.scheduling.request import SLO, RequestView
+
+CACHE_TOKENS = 2000
+NAMES = st.sampled_from("abc")
+REQUESTS = st.builds(
+    RequestView,
+    prompt_tokens=st.integers(1, CACHE_TOKENS * 3 // 2),
+    sequences=st.integers(1, 5),
+    expected_output_tokens=st.none() | st.floats(1, CACHE_TOKENS),
+    priority=st.integers(0, 2),
+    slo=st.builds(SLO, ttft_s=st.none() | st.floats(0.1, 60)),
+)
+
+
+class Waits(RuleBasedStateMachine):
+    """Instances come and go, requests come, end and are given up. After each of it the pool is
+    asked, as its owner has to.
+    """
+
+    max_wait_s = inf
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scheduler = instances({"a": 2, "b": 3}, CACHE_TOKENS)
+        self.now = 0.0
+        self.waiting: dict[str, tuple[RequestView, frozenset[str] | None, float]] = {}
+        self.count = 0
+
+    @initialize(order_name=st.sampled_from(ORDERS))
+    def start(self, order_name: str) -> None:
+        self.front = Front(self.scheduler, order_name, max_wait_s=self.max_wait_s)
+
+    @rule(request=REQUESTS, among=st.none() | st.frozensets(NAMES))
+    def come(self, request: RequestView, among: frozenset[str] | None) -> None:
+        self.count += 1
+        key = str(self.count)
+        if self.front.offer(key, request, self.now, among=among) is None:
+            self.waiting[key] = request, among, self.now
+        self._ask()
+
+    @rule(data=st.data(), answered=st.booleans())
+    def end(self, data: st.DataObject, answered: bool) -> None:
+        if not self.front.leases:
+            return
+        key = data.draw(st.sampled_from(sorted(self.front.leases)))
+        if answered:
+            self.front.leases[key].first_byte(self.now)
+        self.front.leases.pop(key).release(self.now)
+        self._ask()
+
+    @rule(data=st.data())
+    def give_up(self, data: st.DataObject) -> None:
+        if not self.waiting:
+            return
+        key = data.draw(st.sampled_from(sorted(self.waiting)))
+        assert self.front.pool.withdraw(key)
+        del self.waiting[key]
+        self._ask()
+
+    @rule(name=NAMES)
+    def join(self, name: str) -> None:
+        self.scheduler.join(name, cache_tokens=CACHE_TOKENS)
+        self._ask()
+
+    @rule(name=NAMES)
+    def leave(self, name: str) -> None:
+        self.scheduler.leave(name)
+        self._ask()
+
+    @rule(name=NAMES, width=st.integers(1, 4))
+    def report(self, name: str, width: int) -> None:
+        shown_width(self.scheduler, name, width, self.now)
+        self._ask()
+
+    @rule(seconds=st.floats(0, 20))
+    def tick(self, seconds: float) -> None:
+        self.now += seconds
+        self._ask()
+
+    def _ask(self) -> None:
+        for key, name in self.front.release(self.now):
+            _, among, _ = self.waiting.pop(key)
+            assert among is None or name in among
+
+    @invariant()
+    def nobody_is_lost(self) -> None:
+        assert len(self.front.pool) == len(self.waiting)
+
+    @invariant()
+    def nobody_waits_where_there_is_room_that_is_not_kept(self) -> None:
+        kept: frozenset[str] = frozenset()
+        for _, among, since_s in self.waiting.values():
+            if self.now >= since_s + self.max_wait_s:
+                kept |= frozenset("abc") if among is None else among
+        for request, among, _ in self.waiting.values():
+            room = self.scheduler.with_room(request, self.front.room, self.now, among=among)
+            assert room <= kept
+
+    @invariant()
+    def what_is_kept_is_kept_for_who_does_not_fit(self) -> None:
+        """The one that has waited longest of all that have waited too long never fits."""
+        for request, among, since_s in self.waiting.values():
+            if self.now >= since_s + self.max_wait_s:
+                room = self.front.room
+                assert not self.scheduler.with_room(request, room, self.now, among=among)
+                return
+
+
+class WaitsForSoLong(Waits):
+    """The same where nobody may wait for long."""
+
+    max_wait_s = 15.0
+
+
+SETTINGS = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestWaits = Waits.TestCase
+TestWaits.settings = SETTINGS
+TestWaitsForSoLong = WaitsForSoLong.TestCase
+TestWaitsForSoLong.settings = SETTINGS
