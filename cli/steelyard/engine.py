@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import click
 
-from steelyard_simulator.engine.profile import PROFILES, profile
+from steelyard.profile_name import ProfileName
+from steelyard_simulator.engine.profile import profile
 from steelyard_simulator.server.process import run
 from steelyard_simulator.server.settings import Settings
 
@@ -15,9 +16,7 @@ COUNT = click.IntRange(min=1)
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: any free port.")
 @click.option("--model", default="simulated", show_default=True, help="The name it serves.")
-@click.option(
-    "--profile", "name", type=click.Choice(sorted(PROFILES)), default="h100-8b", show_default=True
-)
+@click.option("--profile", "name", type=ProfileName(), default="h100-8b", show_default=True)
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True),

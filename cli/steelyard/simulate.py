@@ -1,111 +1,63 @@
-"""`steelyard simulate`: compare routing policies on a trace, in virtual time."""
+"""`steelyard simulate`: compare routing policies on a trace or a mix, in virtual time."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import fmean
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from steelyard.load import PLAIN_WIDTH, FilePath, PositiveFloat, PositiveInt, number, write_json
+from steelyard.load import PLAIN_WIDTH, FilePath, PositiveFloat, PositiveInt, write_json
+from steelyard.profile_name import ProfileName
+from steelyard.simulate_load import asked_of, users_of
+from steelyard.simulate_table import Key, show, show_capacity
+from steelyard.simulate_type import POLICIES, SCHEDULERS, Changes, Seeds, Slow
 from steelyard_router.scheduling.request import SLO
-from steelyard_simulator.engine.profile import PROFILES
-from steelyard_simulator.load.errors import LoadError
-from steelyard_simulator.load.schema import read_trace
+from steelyard_simulator.load.mix import MIXES, Mix
 from steelyard_simulator.load.selection import Window
 from steelyard_simulator.load.trace import BLOCK_TOKENS, Trace
+from steelyard_simulator.replay.capacity import WANTED, Capacity, capacity
 from steelyard_simulator.replay.change import Change
 from steelyard_simulator.replay.parallel import Cell, cores, run_all
-from steelyard_simulator.replay.registry import PolicyNameError, names, parse
 from steelyard_simulator.replay.report import Report
-from steelyard_simulator.replay.scenario import Hardware, Load, Scenario, Sight, prepare
+from steelyard_simulator.replay.scenario import Hardware, Load, Scenario, Sight, drawn, prepare
+from steelyard_simulator.replay.scheduler import NONE, check
 
 FROM_ZERO = click.FloatRange(min=0)
-
-
-class Names(click.ParamType[tuple[str, ...]]):
-    """Policies, separated by commas."""
-
-    name = "a,b"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        given = tuple(text.strip() for text in str(value).split(",") if text.strip())
-        try:
-            for name in given:
-                parse(name)
-        except PolicyNameError as exc:
-            self.fail(str(exc), param, ctx)
-        if not given:
-            self.fail(f"name at least one of {', '.join(names())}", param, ctx)
-        return given
-
-
-class Seeds(click.ParamType[tuple[int, ...]]):
-    """Whole numbers, separated by commas."""
-
-    name = "1,2"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        try:
-            return tuple(int(text) for text in str(value).split(","))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of whole numbers such as 1,2,3", param, ctx)
-
-
-class Slow(click.ParamType[tuple[int, float]]):
-    """COUNTxFACTOR."""
-
-    name = "NxF"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, float]:
-        count, _, factor = str(value).partition("x")
-        try:
-            slow = int(count), float(factor)
-        except ValueError:
-            slow = 0, 0.0
-        if slow[0] < 1 or slow[1] <= 0:
-            self.fail(f"{value!r} is not COUNTxFACTOR such as 8x2.5", param, ctx)
-        return slow
-
-
-class Changes(click.ParamType[Change]):
-    """KIND@SECONDS:INSTANCE."""
-
-    name = "kind@s:i"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Change:
-        try:
-            return Change.parse(str(value))
-        except ValueError as exc:
-            self.fail(str(exc), param, ctx)
+TRACE_INSTANCES = 16
+MIX_INSTANCES = 4
 
 
 @click.command(name="simulate")
+@click.option("--trace", "trace_path", type=FilePath, help="JSONL or CSV, maybe gzipped.")
 @click.option(
-    "--trace", "trace_path", type=FilePath, required=True, help="JSONL or CSV, maybe gzipped."
+    "--mix",
+    type=click.Choice(sorted(MIXES)),
+    help="Instead: workloads with SLOs of their own, Poisson arrivals, recorded lengths.",
 )
-@click.option("--instances", type=PositiveInt, default=16, help="Engines in the fleet (16).")
+@click.option("--rate", "rate_per_s", type=PositiveFloat, help="Of a mix, in requests a second.")
+@click.option("--instances", type=PositiveInt, help="Engines in the fleet (16; for a mix 4).")
 @click.option(
-    "--policy", "policies", type=Names(), default="default", help="One or more, by name (default)."
+    "--policy", "policies", type=POLICIES, default="default", help="One or more, by name (default)."
+)
+@click.option(
+    "--scheduler",
+    "schedulers",
+    type=SCHEDULERS,
+    default=NONE,
+    help="What orders requests that wait, one or more by name, crossed with the policies (none).",
 )
 @click.option("--rate-scale", type=PositiveFloat, default=1.0, help="Factor on the trace's rate.")
 @click.option(
     "--profile",
-    type=click.Choice(sorted(PROFILES)),
+    type=ProfileName(),
     default="reference",
     help="What the engines are (reference).",
+)
+@click.option(
+    "--max-sequences", type=PositiveInt, help="Requests that an engine runs at a time (profile's)."
 )
 @click.option(
     "--slow", type=Slow(), multiple=True, help="So many of the engines are that much slower: 8x2.5."
@@ -142,22 +94,37 @@ class Changes(click.ParamType[Change]):
 )
 @click.option("--sessions", type=PositiveInt, help="With --think-time: sessions at a time.")
 @click.option("--start", "start_s", type=FROM_ZERO, default=0.0, help="Seconds to skip.")
-@click.option("--duration", "duration_s", type=PositiveFloat, help="Seconds of the trace to play.")
+@click.option(
+    "--duration",
+    "duration_s",
+    type=PositiveFloat,
+    help="Seconds of the trace to play (all), or of the mix to draw (600).",
+)
 @click.option("--limit", type=PositiveInt, help="At most this many requests.")
 @click.option("--max-input", type=PositiveInt, help="Leave out prompts of more tokens.")
 @click.option("--output-cap", type=PositiveInt, help="Ask for at most this many output tokens.")
 @click.option("--slo-ttft-ms", type=PositiveFloat, help="Target of every request.")
 @click.option("--slo-tpot-ms", type=PositiveFloat, help="Target of every request.")
 @click.option("--slo-e2e-ms", type=PositiveFloat, help="Target of every request.")
+@click.option(
+    "--capacity",
+    "sized",
+    is_flag=True,
+    help="Search the highest rate of the mix at which 90 % meet their SLOs, from --rate on.",
+)
 @click.option("--jobs", type=PositiveInt, help="Processes (one per core).")
 @click.option("--json", "json_path", type=FilePath, help="Write every run here.")
 def command(
     *,
-    trace_path: Path,
-    instances: int,
+    trace_path: Path | None,
+    mix: str | None,
+    rate_per_s: float | None,
+    instances: int | None,
     policies: tuple[str, ...],
+    schedulers: tuple[str, ...],
     rate_scale: float,
     profile: str,
+    max_sequences: int | None,
     slow: tuple[tuple[int, float], ...],
     changes: tuple[Change, ...],
     seeds: tuple[int, ...],
@@ -178,61 +145,101 @@ def command(
     slo_ttft_ms: float | None,
     slo_tpot_ms: float | None,
     slo_e2e_ms: float | None,
+    sized: bool,
     jobs: int | None,
     json_path: Path | None,
 ) -> None:
-    """Compare routing policies on a trace, in virtual time: no server, no GPU, no waiting.
+    """Compare routing policies on a trace or a mix, in virtual time: no server, no GPU, no waiting.
 
     The router's own code decides, for engines that are simulated step by step. Policies see only
     what a router sees. The same seed gives the same result.
     """
-    try:
-        trace = read_trace(trace_path, block_tokens=block_tokens)
-    except LoadError as exc:
-        raise click.ClickException(str(exc)) from exc
-    closed = trace.closed_loop if think_time is None else think_time
+    asked = asked_of(trace_path, mix, rate_per_s, duration_s, block_tokens)
+    closed = isinstance(asked, Trace) and (asked.closed_loop if think_time is None else think_time)
+    usual = MIX_INSTANCES if isinstance(asked, Mix) else TRACE_INSTANCES
+    played_s = duration_s if isinstance(asked, Trace) else None
     scenario = Scenario(
-        hardware=Hardware(instances, profile, slow, changes),
+        hardware=Hardware(instances or usual, profile, slow, changes, max_sequences),
         load=Load(
-            window=Window(start_s, duration_s, limit, max_input, output_cap),
+            window=Window(start_s, played_s, limit, max_input, output_cap),
             rate_scale=rate_scale,
             spread=spread,
             poisson=poisson,
             closed=closed,
-            users=_users(trace, sessions, closed=closed),
+            users=users_of(asked, sessions, closed=closed),
         ),
         sight=Sight(routers, metrics_interval, metrics_delay, tell_speed),
         slo=SLO(_seconds(slo_ttft_ms), _seconds(slo_tpot_ms), _seconds(slo_e2e_ms)),
     )
-    cells = [Cell(policy, seed) for policy in policies for seed in seeds]
-    reports = _run(trace, scenario, cells, jobs or cores())
+    keys = _keys(policies, schedulers)
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
-    _show(console, reports)
+    jobs = jobs or cores()
+    if isinstance(asked, Mix) and sized:
+        found = _capacities(asked, scenario, keys, seeds, jobs)
+        show_capacity(console, found, WANTED)
+        document = {"capacity": [_sized(key, one) for key, one in found.items()]}
+    else:
+        cells = [Cell(policy, seed, scheduler) for policy, scheduler in keys for seed in seeds]
+        reports = _run(asked, scenario, cells, jobs)
+        show(console, reports)
+        document = {"runs": [report.to_dict() for report in reports]}
     if json_path is not None:
-        write_json(json_path, {"runs": [report.to_dict() for report in reports]})
-
-
-def _users(trace: Trace, sessions: int | None, *, closed: bool) -> int | None:
-    """Sessions at a time; None: each begins at its own time."""
-    if sessions is not None and not closed:
-        raise click.UsageError("--sessions needs --think-time")
-    return 8 if sessions is None and closed and trace.closed_loop else sessions
+        write_json(json_path, document)
 
 
 def _seconds(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
-def _run(trace: Trace, scenario: Scenario, cells: Sequence[Cell], jobs: int) -> list[Report]:
+def _keys(policies: Sequence[str], schedulers: Sequence[str]) -> list[Key]:
+    """Every policy with every scheduler."""
+    keys = [(policy, scheduler) for policy in policies for scheduler in schedulers]
+    try:
+        for policy, scheduler in keys:
+            check(scheduler, policy)
+    except ValueError as exc:
+        raise click.UsageError(str(exc)) from exc
+    return keys
+
+
+def _run(asked: Trace | Mix, scenario: Scenario, cells: Sequence[Cell], jobs: int) -> list[Report]:
     try:
         scenario.hardware.slowness()
-        planned = len(prepare(trace, scenario))
+        planned = len(prepare(drawn(asked, cells[0].seed), scenario))
         if not planned:
-            raise click.ClickException(f"{trace.path}: no request lies within the limits")
-        with _progress(planned * len(cells)) as show:
-            return run_all(trace, scenario, cells, jobs=jobs, on_progress=show)
+            name = asked.path if isinstance(asked, Trace) else asked.name
+            raise click.ClickException(f"{name}: no request lies within the limits")
+        with _progress(planned * len(cells)) as tell:
+            return run_all(asked, scenario, cells, jobs=jobs, on_progress=tell)
     except ValueError as exc:
         raise click.ClickException(str(exc)) from exc
+
+
+def _capacities(
+    mix: Mix, scenario: Scenario, keys: Sequence[Key], seeds: Sequence[int], jobs: int
+) -> dict[Key, Capacity]:
+    try:
+        return {
+            (policy, scheduler): capacity(
+                mix, scenario, policy, seeds, scheduler=scheduler, jobs=jobs
+            )
+            for policy, scheduler in keys
+        }
+    except ValueError as exc:
+        raise click.ClickException(str(exc)) from exc
+
+
+def _sized(key: Key, found: Capacity) -> dict[str, object]:
+    policy, scheduler = key
+    return {
+        "policy": policy,
+        "scheduler": scheduler,
+        "rate_per_s": round(found.rate_per_s, 4),
+        "probes": [
+            {"rate_per_s": round(rate, 4), "attainment": round(share, 5)}
+            for rate, share in found.probes.items()
+        ],
+    }
 
 
 @contextmanager
@@ -248,38 +255,3 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
         task = bars.add_task("requests", total=total)
         yield lambda done: bars.update(task, completed=done)
         bars.update(task, completed=total)
-
-
-def _show(console: Console, reports: Sequence[Report]) -> None:
-    """A row per policy: means over its seeds."""
-    first = reports[0]
-    table = Table(
-        "policy", "hit", "TTFT ms", "p50", "p99", "TPOT ms", "p50", "p99", "E2E ms", "SLO"
-    )
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for policy in dict.fromkeys(report.policy for report in reports):
-        runs = [report for report in reports if report.policy == policy]
-        spreads = [[run.ttft, run.tpot, run.e2e] for run in runs]
-        ttft, tpot, e2e = zip(*spreads, strict=True)
-        table.add_row(
-            policy,
-            f"{fmean(run.hit_ratio for run in runs):.3f}",
-            *(_mean([getattr(one, part) for one in ttft]) for part in ("mean", "p50", "p99")),
-            *(_mean([getattr(one, part) for one in tpot]) for part in ("mean", "p50", "p99")),
-            _mean([one.mean for one in e2e]),
-            f"{100 * fmean(fmean(run.attainment.values()) for run in runs):.1f} %",
-        )
-    seeds = len({report.seed for report in reports})
-    console.print(
-        f"{first.trace} x{first.rate_scale:g}: {first.requests} requests, "
-        f"{first.instances} instances, {seeds} seed{'s' * (seeds > 1)}"
-    )
-    console.print(table)
-    if failed := sum(report.failed for report in reports):
-        console.print(f"{failed} requests failed over all runs")
-
-
-def _mean(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return number(fmean(known) if known else None)

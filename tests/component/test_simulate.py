@@ -31,7 +31,7 @@ def test_policies_are_compared_over_seeds_and_written_down(tmp_path: Path) -> No
     ]  # fmt: skip
     ours, blind = runs[0], runs[2]
     assert ours["trace"] == TRACE.name
-    assert ours["scheduler"] == "fcfs"
+    assert ours["scheduler"] == "none"
     assert ours["hit_ratio"] > blind["hit_ratio"]
     assert ours["ttft_ms"]["mean"] < blind["ttft_ms"]["mean"]
     assert 0 < ours["attainment"]["default"] <= 1

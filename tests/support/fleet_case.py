@@ -1,12 +1,13 @@
-"""Small fleets in virtual time, and a policy that writes down what it is told."""
+"""Small fleets in virtual time, and policies that write down what they are told."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from steelyard_simulator.engine.profile import Profile
 from steelyard_simulator.load.trace import TraceRequest
 from steelyard_simulator.replay.fleet import Fleet, Settings
-from steelyard_simulator.replay.policy import Arrival, Options, Policy, Polled
+from steelyard_simulator.replay.policy import Arrival, Options, Placement, Policy, Polled
 from steelyard_simulator.replay.registry import build_policy
 from steelyard_simulator.replay.source import OpenLoop, Source
 
@@ -61,6 +62,7 @@ class Diary:
     """Places where it is told to: by default on the first instance that is ready."""
 
     pick: Callable[[list[str], Arrival], str] = field(default=lambda ready, _: ready[0])
+    holds: bool = False
     wants_progress: bool = True
     poll_interval_s: float | None = None
     ready: list[str] = field(default_factory=list)
@@ -81,11 +83,9 @@ class Diary:
     def leave(self, instance: str) -> None:
         self.ready.remove(instance)
 
-    def place(self, arrival: Arrival, now: float) -> str:
+    def place(self, arrival: Arrival, now: float) -> str | None:
         self.arrivals.append(arrival)
-        chosen = self.pick(self.ready, arrival)
-        self.events.append(("place", (arrival.id, chosen), now))
-        return chosen
+        return self._pick(arrival, now)
 
     def first_byte(self, arrival_id: int, now: float) -> None:
         self.events.append(("first_byte", arrival_id, now))
@@ -103,3 +103,57 @@ class Diary:
 
     def polled(self, instance: str, metrics: Polled) -> None:
         self.metrics.append((instance, metrics))
+
+    def _pick(self, arrival: Arrival, now: float) -> str:
+        chosen = self.pick(self.ready, arrival)
+        self.events.append(("place", (arrival.id, chosen), now))
+        return chosen
+
+
+@dataclass
+class Keeper(Diary):
+    """Holds everything, and lets go by arrival while fewer than `room` of its requests run."""
+
+    holds: bool = True
+    room: float = 1
+    max_wait_s: float = inf
+    """Then it refuses."""
+    asked: list[float] = field(default_factory=list)
+    waiting: dict[int, tuple[Arrival, float]] = field(default_factory=dict)
+    running: set[int] = field(default_factory=set)
+
+    @property
+    def next_s(self) -> float | None:
+        due = min((since + self.max_wait_s for _, since in self.waiting.values()), default=inf)
+        return None if due == inf else due
+
+    def place(self, arrival: Arrival, now: float) -> str | None:
+        self.arrivals.append(arrival)
+        self.waiting[arrival.id] = arrival, now
+        return None
+
+    def dispatch(self, now: float) -> list[Placement]:
+        self.asked.append(now)
+        late = [
+            number for number, (_, since) in self.waiting.items() if now >= since + self.max_wait_s
+        ]
+        for number in late:
+            del self.waiting[number]
+        gone = [Placement(number, None) for number in late]
+        while self.ready and self.waiting and len(self.running) < self.room:
+            number, (arrival, _) = next(iter(self.waiting.items()))
+            del self.waiting[number]
+            self.running.add(number)
+            gone.append(Placement(number, self._pick(arrival, now)))
+        return gone
+
+    def finished(
+        self, arrival_id: int, now: float, *, output_tokens: int, cached_tokens: int | None
+    ) -> None:
+        super().finished(arrival_id, now, output_tokens=output_tokens, cached_tokens=cached_tokens)
+        self.running.remove(arrival_id)
+
+    def failed(self, arrival_id: int, now: float) -> None:
+        super().failed(arrival_id, now)
+        self.running.discard(arrival_id)
+        self.waiting.pop(arrival_id, None)

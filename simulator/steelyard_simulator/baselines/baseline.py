@@ -16,6 +16,7 @@ class Baseline:
     """
 
     name: ClassVar[str]
+    holds: bool = False
     wants_progress: bool = False
     poll_interval_s: float | None = None
 

@@ -34,11 +34,17 @@ bytes:
     tokens.
 `reference`: not a product but a yardstick, the constants of an independent simulation, so that
     results can be compared with it number by number.
+
+A profile may also be a file: the JSON of its fields. `steelyard bench fidelity` writes one that was
+measured.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any, Final, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,21 @@ class Profile:
             + self.per_sequence_s * sequences
             + self.per_context_token_s * context_tokens
         )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Of all fields, or of those without a default. Raises ValueError."""
+        try:
+            fields = json.loads(text)
+            return cls(**fields)
+        except (TypeError, ValueError) as exc:
+            raise ValueError(f"is no profile: {exc}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2) + "\n"
 
     def slowed(self, factor: float) -> "Profile":
         """The same server on hardware that is `factor` times slower."""
@@ -138,11 +159,21 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 )
 
 
+SUFFIX: Final = ".json"
+
+
 def profile(name: str) -> Profile:
-    """The profile of that name; ValueError lists the names there are."""
-    try:
+    """The profile of that name, or in that file; ValueError lists the names there are."""
+    if name in PROFILES:
         return PROFILES[name]
-    except KeyError:
+    if not name.endswith(SUFFIX):
         raise ValueError(
-            f"unknown profile {name!r}; known are {', '.join(sorted(PROFILES))}"
-        ) from None
+            f"unknown profile {name!r}; known are {', '.join(sorted(PROFILES))}, and files "
+            f"that end in {SUFFIX}"
+        )
+    try:
+        return Profile.from_json(Path(name).read_text(encoding="utf-8"))
+    except OSError as exc:
+        raise ValueError(f"profile {name} cannot be read: {exc.strerror or exc}") from None
+    except ValueError as exc:
+        raise ValueError(f"{name} {exc}") from None

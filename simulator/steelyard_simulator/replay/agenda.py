@@ -1,7 +1,7 @@
 """What is to happen when: the one heap of a fleet.
 
 Time never goes back. At one time, engines come first, then changes of the fleet, then metrics, then
-arrivals, so that nobody decides on a state that is already past.
+arrivals, then what routers have held, so that nobody decides on a state that is already past.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ class Rank(IntEnum):
     CHANGE = 1
     METRICS = 2
     ARRIVAL = 3
+    DISPATCH = 4
 
 
 class Agenda:

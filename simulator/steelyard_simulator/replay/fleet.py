@@ -1,8 +1,9 @@
 """A fleet in virtual time: N engines, one or several routers, one heap of events.
 
 Kept true: a router is told only what it could see (first byte and end of its own requests, their
-growth now and then, polled metrics as late as they are); every request that arrives ends in exactly
-one outcome; the same arguments give the same outcomes. Networks take no time here.
+growth now and then, polled metrics as late as they are); every request that arrives, held by its
+router or not, ends in exactly one outcome; the same arguments give the same outcomes. Networks take
+no time here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,9 +20,10 @@ from steelyard_simulator.engine.profile import Profile
 from steelyard_simulator.load.trace import TraceRequest
 from steelyard_simulator.replay.agenda import Agenda, Rank
 from steelyard_simulator.replay.change import Change, ChangeKind
+from steelyard_simulator.replay.hold import Hold
 from steelyard_simulator.replay.instance import Instance, Stream, instance_name
 from steelyard_simulator.replay.outcome import Outcome
-from steelyard_simulator.replay.policy import Policy
+from steelyard_simulator.replay.policy import Policy, holding
 from steelyard_simulator.replay.polling import Polling
 from steelyard_simulator.replay.prompt import chained, packed
 from steelyard_simulator.replay.source import Due, Source
@@ -82,20 +84,35 @@ class Fleet:
             interval_s=self.settings.poll_interval_s,
             delay_s=self.settings.metrics_delay_s,
         )
+        self._holds = self._pools()
         self._arrived = 0
         self._open = 0
 
     def run(self) -> list[Outcome]:
         """Plays everything; in the order of the ends."""
         for instance in self._instances:
-            self._join(instance)
+            self._join(instance, 0.0)
         for change in self.settings.changes:
             self._agenda.add(change.at_s, Rank.CHANGE, partial(self._change, change))
         self._expect(self._source.first())
-        policies = [view.policy for view in self._views]
-        self._polling.start(policies, Random(self.settings.seed))
+        self._polling.start(self._views, Random(self.settings.seed))
         self._agenda.run(lambda: self._open > 0)
         return self.outcomes
+
+    def _pools(self) -> dict[RouterView, Hold]:
+        """Of the routers that hold requests."""
+        holds: dict[RouterView, Hold] = {}
+        for view in self._views:
+            if holding(view.policy):
+                holds[view] = Hold(
+                    view.policy,
+                    self._agenda,
+                    look=partial(self._look, view),
+                    submit=self._submit,
+                    drop=self._end,
+                )
+                view.stir = holds[view].stir
+        return holds
 
     def _expect(self, due: Iterable[Due]) -> None:
         for at_s, number in due:
@@ -123,19 +140,32 @@ class Fleet:
 
     def _place(self, stream: Stream, now: float) -> None:
         if not self._ready or stream.tries == TRIES:
-            self._end(stream, now, None)
+            self._end(stream, now)
             return
+        view = stream.view
+        self._look(view, now)
+        chosen = view.place(stream.arrival, now)
+        if chosen is None:
+            self._holds[view].take(stream, now)
+        else:
+            self._submit(stream, chosen, now)
+
+    def _look(self, view: RouterView, now: float) -> None:
+        """Before a decision: what its router can see of the state by now."""
         self._tell_progress(now)
-        policy = stream.view.policy
-        self._polling.refresh(policy, now)
-        instance = self._ready[policy.place(stream.arrival, now)]
+        self._polling.refresh(view, now)
+
+    def _submit(self, stream: Stream, name: str, now: float) -> None:
+        instance = self._ready[name]
         stream.tries += 1
         stream.instance = instance
         instance.streams[stream.job.id] = stream
         instance.engine.submit(stream.job, now)
         self._settle(instance, now)
 
-    def _end(self, stream: Stream, now: float, event: Event | None) -> None:
+    def _end(
+        self, stream: Stream, now: float, event: Event | None = None, *, rejected: bool = False
+    ) -> None:
         """Counts it, well ended if there is an event, and lets come what waited for it."""
         arrival, instance = stream.arrival, stream.instance
         outcome = Outcome(
@@ -148,6 +178,9 @@ class Fleet:
             prompt_tokens=arrival.prompt_tokens,
             output_tokens=arrival.output_tokens,
             cached_tokens=event.cached_tokens if event else 0,
+            open_s=now - arrival.at_s,
+            wait_s=stream.wait_s,
+            rejected=rejected,
         )
         stream.instance = None
         self.outcomes.append(outcome)
@@ -176,7 +209,7 @@ class Fleet:
         stream = instance.streams[event.job.id]
         if event.kind is EventKind.FIRST_TOKEN:
             stream.first_s = event.at_s
-            stream.view.policy.first_byte(stream.arrival.id, event.at_s)
+            stream.view.first_byte(stream.arrival, event.at_s)
             if stream.view.policy.wants_progress:
                 instance.follow(stream)
         elif event.kind is EventKind.FINISHED:
@@ -193,7 +226,7 @@ class Fleet:
                 instance.told_s = now
                 self._settle(instance, now)
                 for stream in instance.progressed():
-                    stream.view.policy.progress(stream.arrival.id, stream.told, now)
+                    stream.view.progress(stream.arrival, stream.told, now)
 
     # -- membership -------------------------------------------------------------------------------
 
@@ -202,7 +235,7 @@ class Fleet:
             while len(self._instances) <= change.instance:
                 name = instance_name(len(self._instances))
                 self._instances.append(Instance(name, self._profile))
-            self._join(self._instances[change.instance])
+            self._join(self._instances[change.instance], now)
             return
         if change.instance >= len(self._instances):
             return
@@ -211,42 +244,43 @@ class Fleet:
             self._settle(instance, now)
             instance.engine.reset_cache()
         elif change.kind is ChangeKind.LEAVE:
-            self._leave(instance)
+            self._leave(instance, now)
         else:
             lost = self._fail(instance, now)
             if change.kind is ChangeKind.RESTART:
-                self._join(instance)
+                self._join(instance, now)
             self._retry(lost, now)
 
-    def _join(self, instance: Instance) -> None:
+    def _join(self, instance: Instance, now: float) -> None:
         if instance.name in self._ready:
             return
         self._ready[instance.name] = instance
         profile = instance.profile
         hint = 1 / instance.slowness if self.settings.tell_speed else None
         for view in self._views:
-            view.policy.join(
+            view.join(
                 instance.name,
+                now,
                 cache_tokens=profile.kv_tokens,
                 block_tokens=profile.block_tokens,
-                speed_hint=hint,
+                hint=hint,
             )
 
-    def _leave(self, instance: Instance) -> None:
+    def _leave(self, instance: Instance, now: float) -> None:
         if self._ready.pop(instance.name, None):
             for view in self._views:
-                view.policy.leave(instance.name)
+                view.leave(instance.name, now)
 
     def _fail(self, instance: Instance, now: float) -> list[Stream]:
         """Connections break at once and the router ejects it; returns what had no first byte."""
         self._settle(instance, now)
         lost = instance.crash()
         for stream in lost:
-            stream.view.policy.failed(stream.arrival.id, now)
-        self._leave(instance)
+            stream.view.failed(stream.arrival, now)
+        self._leave(instance, now)
         for stream in lost:
             if stream.first_s is not None:
-                self._end(stream, now, None)
+                self._end(stream, now)
         return [stream for stream in lost if stream.first_s is None]
 
     def _retry(self, lost: Sequence[Stream], now: float) -> None:

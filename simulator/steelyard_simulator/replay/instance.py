@@ -21,7 +21,18 @@ def instance_name(number: int) -> str:
 class Stream:
     """A request on its way through the fleet, from its arrival to its end."""
 
-    __slots__ = ("arrival", "first_s", "instance", "job", "stalled", "told", "tries", "view")
+    __slots__ = (
+        "arrival",
+        "first_s",
+        "held_at",
+        "instance",
+        "job",
+        "stalled",
+        "told",
+        "tries",
+        "view",
+        "wait_s",
+    )
 
     def __init__(self, arrival: Arrival, job: Job, view: RouterView) -> None:
         self.arrival = arrival
@@ -35,6 +46,10 @@ class Stream:
         """Output tokens that the router has heard of."""
         self.stalled = False
         """It was preempted since then."""
+        self.held_at: float | None = None
+        """Since when its router holds it; None while it does not."""
+        self.wait_s = 0.0
+        """How long it was held before."""
 
 
 class Instance:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 class Outcome(NamedTuple):
     """`ttft_s` is None where no byte came, `e2e_s` where the end did not. Both count from the
-    arrival, tries on lost instances included."""
+    arrival, tries on lost instances included; so does `open_s`, until it was over in whatever
+    way."""
 
     number: int
     workload: str
@@ -16,6 +17,11 @@ class Outcome(NamedTuple):
     prompt_tokens: int
     output_tokens: int
     cached_tokens: int
+    open_s: float = 0.0
+    wait_s: float = 0.0
+    """Of it, held by its router, placed nowhere."""
+    rejected: bool = False
+    """Its router has refused it."""
 
     @property
     def tpot_s(self) -> float | None:

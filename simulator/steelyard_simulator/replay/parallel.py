@@ -1,4 +1,4 @@
-"""Many runs on all cores: one process a core, each reading the trace once.
+"""Many runs on all cores: one process a core, each given the load once.
 
 Runs share nothing, so their results do not depend on how many there are at a time.
 """
@@ -10,9 +10,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from multiprocessing.sharedctypes import Synchronized
 from typing import Final, NamedTuple
 
+from steelyard_simulator.load.mix import Mix
 from steelyard_simulator.load.trace import Trace
 from steelyard_simulator.replay.report import Report
 from steelyard_simulator.replay.scenario import Scenario, run
+from steelyard_simulator.replay.scheduler import NONE
 
 TELL_EVERY: Final = 200
 """Requests; telling of each one would cost more than simulating it."""
@@ -24,6 +26,12 @@ class Cell(NamedTuple):
 
     policy: str
     seed: int
+    scheduler: str = NONE
+
+    def play(self, load: Trace | Mix, scenario: Scenario, on_done: Callable[[], None]) -> Report:
+        return run(
+            load, scenario, self.policy, self.seed, scheduler=self.scheduler, on_done=on_done
+        )
 
 
 def cores() -> int:
@@ -32,7 +40,7 @@ def cores() -> int:
 
 
 def run_all(
-    trace: Trace,
+    load: Trace | Mix,
     scenario: Scenario,
     cells: Sequence[Cell],
     *,
@@ -42,14 +50,14 @@ def run_all(
     """In the order of the cells. `on_progress` is told how many requests are done in all."""
     if min(jobs, len(cells)) <= 1:
         done = _Counted(on_progress)
-        return [run(trace, scenario, *cell, on_done=done.one) for cell in cells]
+        return [cell.play(load, scenario, done.one) for cell in cells]
     context = multiprocessing.get_context("spawn")
     done_anywhere = context.Value("Q", 0)
     with ProcessPoolExecutor(
         max_workers=min(jobs, len(cells)),
         mp_context=context,
         initializer=_Worker.start,
-        initargs=(trace, scenario, done_anywhere),
+        initargs=(load, scenario, done_anywhere),
     ) as pool:
         futures = [pool.submit(_Worker.run, cell) for cell in cells]
         try:
@@ -85,18 +93,18 @@ class _Counted:
 class _Worker:
     """What a process keeps between runs."""
 
-    trace: Trace
+    load: Trace | Mix
     scenario: Scenario
     done: "Synchronized[int]"
 
     @classmethod
-    def start(cls, trace: Trace, scenario: Scenario, done: "Synchronized[int]") -> None:
-        cls.trace, cls.scenario, cls.done = trace, scenario, done
+    def start(cls, load: Trace | Mix, scenario: Scenario, done: "Synchronized[int]") -> None:
+        cls.load, cls.scenario, cls.done = load, scenario, done
 
     @classmethod
     def run(cls, cell: Cell) -> Report:
         counted = _Counted(lambda _: cls._add())
-        return run(cls.trace, cls.scenario, *cell, on_done=counted.one)
+        return cell.play(cls.load, cls.scenario, counted.one)
 
     @classmethod
     def _add(cls) -> None:

@@ -4,12 +4,14 @@ A policy is one router's view. It learns what a router can see and nothing else:
 was asked, the first byte and the end of what it placed itself, and metrics as old as the polling
 makes them. The true output length of a request is on the arrival for oracles that say so in their
 name; everybody else leaves it alone.
+
+A policy that `holds` may keep a request in front of the instances and say later where it goes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 from steelyard_router.scheduling.request import SLO, RequestView, Weights
 from steelyard_simulator.engine.profile import Profile, profile
@@ -49,6 +51,13 @@ class Polled(NamedTuple):
     at_s: float
 
 
+class Placement(NamedTuple):
+    """What becomes of a request that was held; `instance` is None where the router refuses it."""
+
+    arrival_id: int
+    instance: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a policy may be built from. `profile` and `slowness` describe the fleet; only a system
@@ -72,6 +81,8 @@ class Options:
 class Policy(Protocol):
     """One object per router view. `now` never goes back."""
 
+    holds: bool
+    """Whether it is a HoldingPolicy; only then may place() give None."""
     wants_progress: bool
     """Whether progress() is to be called at all."""
     poll_interval_s: float | None
@@ -89,9 +100,10 @@ class Policy(Protocol):
         """Nothing new may go there. What is running there still ends by finished() or failed()."""
         ...
 
-    def place(self, arrival: Arrival, now: float) -> str:
-        """Decides and counts, in one step. At least one instance is there. The same arrival comes
-        again after failed(), if its first byte had not come and the fleet tries it elsewhere."""
+    def place(self, arrival: Arrival, now: float) -> str | None:
+        """Decides and counts, in one step; None: it is held until dispatch() names it. At least one
+        instance is there. The same arrival comes again after failed(), if its first byte had not
+        come and the fleet tries it elsewhere."""
         ...
 
     def first_byte(self, arrival_id: int, now: float) -> None: ...
@@ -107,7 +119,30 @@ class Policy(Protocol):
         ...
 
     def failed(self, arrival_id: int, now: float) -> None:
-        """Its connection broke: the instance is gone, or its cache is."""
+        """Its connection broke: the instance is gone, or its cache is. Of a request that is held:
+        its client has given up."""
         ...
 
     def polled(self, instance: str, metrics: Polled) -> None: ...
+
+
+class HoldingPolicy(Policy, Protocol):
+    """A policy with a pool in front of its instances.
+
+    It is asked once for each instant at which it was told anything, after all that it is told then;
+    an arrival counts as told.
+    """
+
+    @property
+    def next_s(self) -> float | None:
+        """When to ask at the latest, even if nothing happens; read after each dispatch()."""
+        ...
+
+    def dispatch(self, now: float) -> Sequence[Placement]:
+        """What goes now, in this order, decided and counted; each was held. The instances are
+        there."""
+        ...
+
+
+def holding(policy: Policy) -> TypeGuard[HoldingPolicy]:
+    return policy.holds

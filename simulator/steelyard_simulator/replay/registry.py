@@ -3,6 +3,7 @@
 A name may carry constants: `linear:kv=0.7`, `multiplicative:p=1:b=0.5`.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from steelyard_simulator.baselines import REGISTRY
@@ -33,14 +34,20 @@ def parse(name: str) -> tuple[str, dict[str, float]]:
     bare, *given = name.split(":")
     if bare not in STRATEGY_NAMES and bare not in REGISTRY:
         raise PolicyNameError(f"unknown policy {bare!r}; known are {', '.join(names())}")
-    return bare, dict(_constant(name, text) for text in given)
+    try:
+        return bare, constants(given)
+    except ValueError as exc:
+        raise PolicyNameError(f"policy {name!r}: {exc}") from None
 
 
-def _constant(name: str, text: str) -> tuple[str, float]:
+def constants(texts: Iterable[str]) -> dict[str, float]:
+    """Each from NAME=NUMBER. Raises ValueError."""
+    return dict(_constant(text) for text in texts)
+
+
+def _constant(text: str) -> tuple[str, float]:
     key, _, value = text.partition("=")
     try:
         return key, float(value)
     except ValueError:
-        raise PolicyNameError(
-            f"policy {name!r}: {text!r} is not NAME=NUMBER, as in linear:kv=0.7"
-        ) from None
+        raise ValueError(f"{text!r} is not NAME=NUMBER, as in linear:kv=0.7") from None

@@ -1,11 +1,11 @@
 """A run as a value: which fleet, which load, what routers see; and the function that runs it.
 
-Everything in it can be sent to another process. The seed decides what chance decides: it delays
-each arrival by up to JITTER_S (the same for every policy, so that runs of one seed can be
-compared), sets the rhythm in which metrics are polled, and is given to the policy.
+Everything in it can be sent to another process. The seed decides what chance decides: it draws the
+requests of a mix, delays each arrival by up to JITTER_S (the same for every policy, so that runs of
+one seed can be compared), sets the rhythm in which metrics are polled, and is given to the policy.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from time import perf_counter, process_time
@@ -13,15 +13,16 @@ from typing import Final
 
 from steelyard_router.scheduling.request import SLO
 from steelyard_simulator.engine.profile import Profile, profile
+from steelyard_simulator.load.mix import Mix
 from steelyard_simulator.load.selection import Window, jittered, plan, poisson
 from steelyard_simulator.load.trace import Trace, TraceRequest
 from steelyard_simulator.replay.change import Change
 from steelyard_simulator.replay.fleet import Fleet, Settings
 from steelyard_simulator.replay.instance import instance_name
 from steelyard_simulator.replay.outcome import Outcome
-from steelyard_simulator.replay.policy import Options
-from steelyard_simulator.replay.registry import build_policy
-from steelyard_simulator.replay.report import Report, report
+from steelyard_simulator.replay.policy import Options, Policy
+from steelyard_simulator.replay.report import Report, Setup, report
+from steelyard_simulator.replay.scheduler import NONE, build
 from steelyard_simulator.replay.source import ClosedLoop, OpenLoop
 
 JITTER_S: Final = 0.05
@@ -29,18 +30,22 @@ JITTER_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """`slow` holds (count, factor): so many instances, from the last one on, that much slower."""
+    """`slow` holds (count, factor): so many instances, from the last one on, that much slower.
+    `max_sequences`: what an engine runs at a time, where it is not the profile's."""
 
     instances: int = 16
     profile: str = "reference"
     slow: tuple[tuple[int, float], ...] = ()
     changes: tuple[Change, ...] = ()
+    max_sequences: int | None = None
 
     def profiles(self, block_tokens: int | None) -> list[Profile]:
         """Of all instances, with blocks as the trace has them. Raises ValueError."""
         each = profile(self.profile)
         if block_tokens is not None:
             each = replace(each, block_tokens=block_tokens)
+        if self.max_sequences is not None:
+            each = replace(each, max_num_seqs=self.max_sequences)
         return [each] * self.instances
 
     def slowness(self) -> list[float]:
@@ -85,6 +90,11 @@ class Scenario:
     slos: Mapping[str, SLO] = field(default_factory=dict)
 
 
+def drawn(load: Trace | Mix, seed: int) -> Trace:
+    """What is asked in a run of that seed."""
+    return load.draw(seed) if isinstance(load, Mix) else load
+
+
 def prepare(trace: Trace, scenario: Scenario) -> tuple[TraceRequest, ...]:
     """The requests that the fleet can serve, without the seed's part."""
     load, window = scenario.load, scenario.load.window
@@ -102,64 +112,92 @@ def prepare(trace: Trace, scenario: Scenario) -> tuple[TraceRequest, ...]:
 
 
 def run(
-    trace: Trace,
+    asked: Trace | Mix,
     scenario: Scenario,
     policy: str,
     seed: int,
     *,
+    scheduler: str = NONE,
     on_done: Callable[[], None] = lambda: None,
     on_outcome: Callable[[Outcome], None] = lambda _: None,
 ) -> Report:
-    """Plays the trace once. Raises ValueError for what cannot be."""
+    """Plays the load once. Raises ValueError for what cannot be."""
 
     def ended(outcome: Outcome) -> None:
         on_outcome(outcome)
         on_done()
 
     wall_s, cpu_s = perf_counter(), process_time()
-    hardware, load, sight = scenario.hardware, scenario.load, scenario.sight
-    profiles, slowness = hardware.profiles(_block_tokens(trace)), hardware.slowness()
-    requests, rng = prepare(trace, scenario), Random(seed)
+    hardware, load, rng = scenario.hardware, scenario.load, Random(seed)
+    trace = drawn(asked, seed)
+    requests = prepare(trace, scenario)
     if load.poisson:
         requests = poisson(requests, rng)
     requests = jittered(requests, JITTER_S, rng)
-    workloads = {request.workload for request in requests}
-    slos = {name: scenario.slos.get(name, scenario.slo) for name in sorted(workloads)}
-    options = Options(
-        profile=profiles[0],
-        slowness={instance_name(n): factor for n, factor in enumerate(slowness) if factor != 1},
-        routers=sight.routers,
-    )
+    profiles, slos = hardware.profiles(_block_tokens(trace)), _slos(asked, scenario, requests)
     fleet = Fleet(
         profiles,
-        [
-            build_policy(policy, seed=rng.getrandbits(32), options=replace(options, router=router))
-            for router in range(sight.routers)
-        ],
+        _policies(scenario, scheduler, policy, profiles[0], rng),
         requests,
         ClosedLoop(requests, users=load.users) if load.closed else OpenLoop(requests),
-        slowness=slowness,
-        settings=Settings(
-            poll_interval_s=sight.poll_interval_s,
-            metrics_delay_s=sight.metrics_delay_s,
-            changes=hardware.changes,
-            tell_speed=sight.tell_speed,
-            slos=slos,
-            seed=rng.getrandbits(32),
-        ),
+        slowness=hardware.slowness(),
+        settings=_settings(scenario, slos, rng.getrandbits(32)),
         on_outcome=ended,
+    )
+    setup = Setup(
+        trace=trace.path.name,
+        policy=policy,
+        scheduler=scheduler,
+        instances=hardware.instances,
+        max_sequences=profiles[0].max_num_seqs,
+        rate_scale=load.rate_scale,
+        rate_per_s=asked.rate_per_s if isinstance(asked, Mix) else None,
+        seed=seed,
     )
     return report(
         fleet.run(),
-        trace=trace.path.name,
-        policy=policy,
-        instances=hardware.instances,
-        rate_scale=load.rate_scale,
-        seed=seed,
+        setup,
         slos=slos,
         retries=fleet.retries,
         wall_s=perf_counter() - wall_s,
         cpu_s=process_time() - cpu_s,
+    )
+
+
+def _slos(
+    asked: Trace | Mix, scenario: Scenario, requests: Sequence[TraceRequest]
+) -> dict[str, SLO]:
+    """By workload. A mix brings its own."""
+    known = asked.slos if isinstance(asked, Mix) else scenario.slos
+    workloads = {request.workload for request in requests}
+    return {name: known.get(name, scenario.slo) for name in sorted(workloads)}
+
+
+def _policies(
+    scenario: Scenario, scheduler: str, policy: str, profile: Profile, rng: Random
+) -> list[Policy]:
+    """One for each router, each with a seed of its own."""
+    slowness = enumerate(scenario.hardware.slowness())
+    options = Options(
+        profile=profile,
+        slowness={instance_name(n): factor for n, factor in slowness if factor != 1},
+        routers=scenario.sight.routers,
+    )
+    return [
+        build(scheduler, policy, seed=rng.getrandbits(32), options=replace(options, router=router))
+        for router in range(scenario.sight.routers)
+    ]
+
+
+def _settings(scenario: Scenario, slos: Mapping[str, SLO], seed: int) -> Settings:
+    sight = scenario.sight
+    return Settings(
+        poll_interval_s=sight.poll_interval_s,
+        metrics_delay_s=sight.metrics_delay_s,
+        changes=scenario.hardware.changes,
+        tell_speed=sight.tell_speed,
+        slos=slos,
+        seed=seed,
     )
 
 

@@ -31,6 +31,7 @@ STRATEGY_NAMES: Final[Mapping[str, str]] = {AUTO_NAME: AUTO} | {
 class SchedulerPolicy:
     """One strategy object per workload, as the router has them."""
 
+    holds = False
     wants_progress = True
     poll_interval_s: float | None = None
 
@@ -40,7 +41,7 @@ class SchedulerPolicy:
         self.scheduler = Scheduler(index_bytes=INDEX_BYTES, predictor=predictor)
         self._make = strategy
         self._strategies: dict[str, Strategy] = {}
-        self._leases: dict[int, Lease] = {}
+        self.leases: dict[int, Lease] = {}
 
     @classmethod
     def of(cls, name: str, options: Options) -> Self:
@@ -65,31 +66,34 @@ class SchedulerPolicy:
     def leave(self, instance: str) -> None:
         self.scheduler.leave(instance)
 
-    def place(self, arrival: Arrival, now: float) -> str:
-        strategy = self._strategies.get(arrival.workload)
+    def strategy(self, workload: str) -> Strategy:
+        strategy = self._strategies.get(workload)
         if strategy is None:
-            strategy = self._strategies[arrival.workload] = self._make()
-        decision = self.scheduler.choose(arrival.view, strategy, now)
-        self._leases[arrival.id] = decision.lease
+            strategy = self._strategies[workload] = self._make()
+        return strategy
+
+    def place(self, arrival: Arrival, now: float) -> str | None:
+        decision = self.scheduler.choose(arrival.view, self.strategy(arrival.workload), now)
+        self.leases[arrival.id] = decision.lease
         return decision.instance
 
     def first_byte(self, arrival_id: int, now: float) -> None:
-        self._leases[arrival_id].first_byte(now)
+        self.leases[arrival_id].first_byte(now)
 
     def progress(self, arrival_id: int, output_tokens: int, now: float) -> None:
-        self._leases[arrival_id].progress(output_tokens, now)
+        self.leases[arrival_id].progress(output_tokens, now)
 
     def finished(
         self, arrival_id: int, now: float, *, output_tokens: int, cached_tokens: int | None
     ) -> None:
         del output_tokens
-        lease = self._leases.pop(arrival_id)
+        lease = self.leases.pop(arrival_id)
         if cached_tokens is not None:
             lease.correct(cached_tokens, prompt_tokens=lease.prompt_tokens)
         lease.release(now)
 
     def failed(self, arrival_id: int, now: float) -> None:
-        lease = self._leases.pop(arrival_id)
+        lease = self.leases.pop(arrival_id)
         lease.release(now, served=lease.phase is Phase.DECODE)
 
     def polled(self, instance: str, metrics: Polled) -> None:

@@ -11,7 +11,7 @@ from steelyard_router.scheduling.request import SLO
 from steelyard_simulator.load.trace import Trace, TraceRequest
 from steelyard_simulator.replay.outcome import Outcome
 from steelyard_simulator.replay.parallel import Cell, run_all
-from steelyard_simulator.replay.report import Report, report
+from steelyard_simulator.replay.report import Report, Setup, report
 from steelyard_simulator.replay.scenario import Hardware, Load, Scenario, Sight, prepare, run
 
 SMALL = Scenario(hardware=Hardware(instances=3))
@@ -40,21 +40,24 @@ def test_a_seed_gives_the_same_report_again_and_another_seed_another_one() -> No
 
 
 def test_processes_give_what_one_process_gives() -> None:
-    cells = [Cell(policy, seed) for policy in ("default", "round-robin") for seed in (1, 2)]
+    cells = [Cell(policy, seed, "none") for policy in ("default", "round-robin") for seed in (1, 2)]
 
     alone = run_all(trace(), SMALL, cells, jobs=1)
     together = run_all(trace(), SMALL, cells, jobs=2)
 
     assert [without_time(one) for one in together] == [without_time(one) for one in alone]
-    assert [(one.policy, one.seed) for one in alone] == cells
+    assert [(one.setup.policy, one.setup.seed, one.setup.scheduler) for one in alone] == cells
 
 
 def test_a_report_has_the_shape_that_is_documented() -> None:
     made = run(trace(), SMALL, "multiplicative", 1).to_dict()
 
     assert {"trace", "policy", "scheduler", "instances", "rate_scale", "seed"} < made.keys()
-    assert made["requests"] == 120
+    assert (made["scheduler"], made["max_sequences"], made["rate_per_s"]) == ("none", 256, None)
+    assert (made["requests"], made["rejected"]) == (120, 0.0)
     assert made["attainment"] == {"default": 1.0}
+    assert made["attainment_overall"] == 1.0
+    assert made["wait_ms"] == {"mean": 0.0, "p99": 0.0, "max": 0.0}
     for name in ("ttft_ms", "tpot_ms", "e2e_ms"):
         spread = made[name]
         assert isinstance(spread, dict)
@@ -108,9 +111,22 @@ def test_several_routers_see_less_than_one() -> None:
     assert four.hit_ratio < one.hit_ratio
 
 
+SETUP = Setup("t", "p", "none", 1, 256, 1.0, None, 1)
+
+
 def outcome(workload: str, ttft_s: float, tpot_s: float, *, whole: bool = True) -> Outcome:
     e2e_s = ttft_s + 10 * tpot_s if whole else None
-    return Outcome(0, workload, "i00", 0.0, ttft_s, e2e_s, 100, 11, 40)
+    return Outcome(0, workload, "i00", 0.0, ttft_s, e2e_s, 100, 11, 40, open_s=e2e_s or 2.0)
+
+
+def refused(workload: str, wait_s: float) -> Outcome:
+    return Outcome(
+        0, workload, None, 0.0, None, None, 100, 11, 0, open_s=wait_s, wait_s=wait_s, rejected=True
+    )
+
+
+def reported(outcomes: list[Outcome], **slos: SLO) -> Report:
+    return report(outcomes, SETUP, slos=slos, retries=0, wall_s=1.0, cpu_s=1.0)
 
 
 def test_attainment_counts_every_target_by_workload_and_failures_as_misses() -> None:
@@ -122,23 +138,57 @@ def test_attainment_counts_every_target_by_workload_and_failures_as_misses() -> 
         outcome("batch", 9.0, 0.9),
     ]
 
-    made = report(
-        outcomes,
-        trace="t",
-        policy="p",
-        instances=1,
-        rate_scale=1.0,
-        seed=1,
-        slos={"chat": SLO(ttft_s=0.5, tpot_s=0.03), "batch": SLO()},
-        retries=0,
-        wall_s=1.0,
-        cpu_s=1.0,
-    )
+    made = reported(outcomes, chat=SLO(ttft_s=0.5, tpot_s=0.03), batch=SLO())
 
     assert made.attainment == {"batch": 1.0, "chat": 0.25}
-    assert (made.requests, made.failed) == (5, 1)
+    assert made.attained == pytest.approx(2 / 5)
+    assert (made.requests, made.failed, made.rejected) == (5, 1, 0)
     assert made.hit_ratio == pytest.approx(0.4)
     assert made.ttft.mean == pytest.approx(1000 * (0.4 + 0.6 + 0.4 + 9.0) / 4)
+
+
+def test_a_refused_request_is_missed_and_its_wait_counts() -> None:
+    waited = outcome("chat", 0.4, 0.0)._replace(wait_s=0.3)
+
+    made = reported([waited, refused("chat", 2.0), refused("batch", 30.0)], chat=SLO(), batch=SLO())
+
+    assert made.attainment == {"batch": 0.0, "chat": 0.5}
+    assert (made.rejected, made.failed) == (2, 2)
+    assert made.to_dict()["rejected"] == pytest.approx(2 / 3, abs=1e-5)
+    assert made.wait.max == pytest.approx(30_000.0)
+    assert made.wait.mean == pytest.approx(1000 * (0.3 + 2.0 + 30.0) / 3)
+    assert made.e2e.mean == pytest.approx(400.0)
+
+
+def test_g_is_what_met_its_targets_over_all_latencies_until_refusal_or_failure_too() -> None:
+    outcomes = [
+        outcome("chat", 0.5, 0.0),
+        outcome("chat", 3.0, 0.1),
+        outcome("chat", 0.1, 0.0, whole=False),
+        refused("chat", 2.0),
+    ]
+
+    made = reported(outcomes, chat=SLO(ttft_s=1.0))
+
+    assert made.g == pytest.approx(1 / (0.5 + 4.0 + 2.0 + 2.0))
+
+
+def test_nothing_to_report_gives_zeros() -> None:
+    made = reported([])
+
+    assert (made.attained, made.g, made.wait.max, made.to_dict()["rejected"]) == (0, 0, 0, 0)
+
+
+def test_an_engine_runs_no_more_sequences_than_the_scenario_says() -> None:
+    crowd = Trace(Path("made"), "mix", tuple(request(0.0, 10, 100) for _ in range(40)))
+
+    few, many = (
+        run(crowd, Scenario(hardware=Hardware(1, max_sequences=most)), "default", 1)
+        for most in (2, None)
+    )
+
+    assert (few.setup.max_sequences, many.setup.max_sequences) == (2, 256)
+    assert few.span_s > 10 * many.span_s
 
 
 def test_workloads_of_a_trace_have_their_own_attainment() -> None:
