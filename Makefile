@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 ONENODE = PYTHONPATH=e2e/cluster $(BIN)/python -m onenode
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q
 
-.PHONY: demo test check chart reference fuzz bench evaluation peers e2e e2e-kind e2e-engine cluster-up cluster-down clean help
+.PHONY: demo test check chart reference fuzz bench evaluation fidelity peers e2e e2e-kind e2e-engine cluster-up cluster-down clean help
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -35,6 +35,10 @@ bench: $(VENV)/run.stamp  ## measure the decision path
 
 evaluation: $(VENV)/run.stamp  ## simulate every policy on every trace and write docs/evaluation.md (25 minutes on two cores; goes on where it was stopped)
 	$(BIN)/steelyard bench evaluation
+
+fidelity: $(VENV)/run.stamp  ## the simulation beside real engines (vLLM for CPUs) and a live router; writes docs/fidelity.md (4 minutes to install once, 7 to run, on two quiet cores)
+	$(BIN)/python e2e/engine/install.py build/engine
+	$(BIN)/steelyard bench fidelity
 
 peers: build/peers/.stamp  ## install the routers that `bench wire` and `e2e-engine` compare with
 

@@ -7,6 +7,8 @@ import click
 BENCHES = {
     "decision": ("steelyard.bench_decision", "What a routing decision costs."),
     "evaluation": ("steelyard.bench_evaluation", "Every policy on every trace, simulated."),
+    "ordering": ("steelyard.bench_ordering", "What ordering requests costs, and what it is worth."),
+    "fidelity": ("steelyard.bench_fidelity", "The simulation beside real engines."),
     "wire": ("steelyard.bench_wire", "What the router costs on the wire, beside its peers."),
 }
 

@@ -6,7 +6,7 @@ spreads over that one's output tokens, and has longer steps while both decode. W
 are the policy's, times are the predictor's. The coupling (requests beside it * own prompt) is what
 the product of Multiplicative stands for, without knowing how much a prompt delays whom.
 
-Four things are not in the sums of one placement, and were found by trying (docs/evaluation.md has
+Four things are not in the sums of one placement, and were found by trying (docs/placement.md has
 what they are worth, and what was tried and did not help):
 
 - A prompt delays not only those who are there: work that is done now is in the way of everyone who
