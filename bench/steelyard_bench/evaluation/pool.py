@@ -8,6 +8,7 @@ from typing import Final
 
 from steelyard_bench.evaluation.cell import Task
 from steelyard_bench.evaluation.work import Record, perform
+from steelyard_simulator.replay.orphan import die_with_parent
 
 MOST_JOBS: Final = 2
 """More would need more memory than small machines have, and is not what the time budget is for."""
@@ -19,7 +20,9 @@ def perform_all(tasks: Sequence[Task], folder: Path, *, jobs: int) -> Iterator[t
         yield from ((task, perform(task, folder)) for task in tasks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, MOST_JOBS), mp_context=context) as pool:
+    with ProcessPoolExecutor(
+        max_workers=min(jobs, MOST_JOBS), mp_context=context, initializer=die_with_parent
+    ) as pool:
         futures = {pool.submit(perform, task, folder): task for task in tasks}
         try:
             for future in as_completed(futures):

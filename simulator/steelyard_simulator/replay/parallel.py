@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from steelyard_simulator.load.mix import Mix
 from steelyard_simulator.load.trace import Trace
+from steelyard_simulator.replay.orphan import die_with_parent
 from steelyard_simulator.replay.report import Report
 from steelyard_simulator.replay.scenario import Scenario, run
 from steelyard_simulator.replay.scheduler import NONE
@@ -99,6 +100,7 @@ class _Worker:
 
     @classmethod
     def start(cls, load: Trace | Mix, scenario: Scenario, done: "Synchronized[int]") -> None:
+        die_with_parent()
         cls.load, cls.scenario, cls.done = load, scenario, done
 
     @classmethod
