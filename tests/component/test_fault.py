@@ -153,7 +153,7 @@ async def test_overload_makes_no_retry_storm_and_no_error() -> None:
             writer.write(chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
 
     async with engines(2, behave=queueing) as pair:
-        async with running(config_for(pair, timeouts={"first_byte_s": 0.3})) as proxy:
+        async with running(config_for(pair, timeouts={"first_byte_s": 1.0})) as proxy:
             answers = await asyncio.gather(*(proxy.chat(f"{n}", stream=True) for n in range(120)))
 
             assert {status for status, _ in answers} == {200}
