@@ -11,7 +11,6 @@ block by block, on instances that each hold another part of the prompt.
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from statistics import median
@@ -21,6 +20,7 @@ from typing import Final
 import numpy as np
 
 from steelyard_bench import footprint
+from steelyard_bench.collector import as_the_router_sets_it
 from steelyard_bench.conversation import Conversations
 from steelyard_bench.footprint import Footprint
 from steelyard_router.analysis.block import chain
@@ -39,8 +39,6 @@ OPEN: Final = 8
 WORST_TARGETS: Final = 8
 """Instances among which the worst prompts are placed."""
 HASHED_BYTES: Final = 400_000
-GC_THRESHOLDS: Final = (20_000, 20, 50)
-"""As in router.app."""
 
 Progress = Callable[[str, float], None]
 """Told what is being done and which share of it is done."""
@@ -126,7 +124,7 @@ class Report:
 
 def measure(plan: Plan, progress: Progress) -> Report:
     """All of it; a minute or two for FULL."""
-    with _as_the_router_sets_it():
+    with as_the_router_sets_it():
         hash_us = _hash_us(50, progress)
         cases = [_conversations(case, plan, progress) for case in plan.cases]
         worst = [_fragments(case, plan, progress) for case in plan.worst]
@@ -277,20 +275,6 @@ def _hash_us(times: int, progress: Progress) -> float:
         took.append((perf_counter_ns() - begun) / 1000)
     progress("hashing", 1.0)
     return median(took)
-
-
-@contextmanager
-def _as_the_router_sets_it() -> Iterator[None]:
-    """The garbage collector: leaves alone what was there at the start, seldom looks at all."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def _percentile(values: list[float], percent: float) -> float:

@@ -1,16 +1,14 @@
 """`steelyard bench ordering`: what ordering what waits costs, and how good the orders are."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 from rich.table import Table
 
+from steelyard.bench_bar import bars
 from steelyard.load import PLAIN_WIDTH, write_json
 from steelyard_bench.ordering.report import FULL, QUICK, Report, measure
 from steelyard_bench.wire.machine import machine
@@ -23,27 +21,12 @@ from steelyard_bench.wire.machine import machine
 @click.option("--quick", is_flag=True, help="Small sizes: shows that it runs, measures nothing.")
 def command(json_path: Path | None, *, quick: bool) -> None:
     """Time whole decisions, and compare orders on random queues. Takes a few minutes."""
-    with _progress() as progress:
+    with bars() as progress:
         report = measure(QUICK if quick else FULL, progress)
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
     _show(Console(width=width, highlight=False), report)
     if json_path is not None:
         write_json(json_path, {"quick": quick, "machine": machine()} | asdict(report))
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """A bar for each thing that is done, on stderr."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-
-        def advance(what: str, share: float) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=1.0)
-            bars.update(tasks[what], completed=share)
-
-        yield advance
 
 
 def _show(console: Console, report: Report) -> None:

@@ -5,9 +5,7 @@ rounds, and so is the longest slice: another process's burst is not a property o
 is the same of the processor time, which others do not lengthen much.
 """
 
-import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from statistics import median
@@ -16,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from steelyard_bench.decision import GC_THRESHOLDS
+from steelyard_bench.collector import as_the_router_sets_it
 from steelyard_bench.ordering import case
 from steelyard_router.scheduling.order import Annealing, Decision, Pace, UrgentFirst, build
 
@@ -56,7 +54,7 @@ def costs(
     decisions: int,
     told: Callable[[str, float], None],
 ) -> list[Cost]:
-    with _as_the_router_sets_it():
+    with as_the_router_sets_it():
         found = []
         for count in waiting:
             for algorithm in ALGORITHMS:
@@ -97,20 +95,6 @@ def _cost(count: int, instances: int, algorithm: str, rounds: list[list[Sample]]
         longest_block_cpu_ms=1e3 * median(max(max(one.cpu_s) for one in each) for each in rounds),
         slices=sum(len(sample.wall_s) for sample in every) / len(every),
     )
-
-
-@contextmanager
-def _as_the_router_sets_it() -> Iterator[None]:
-    """The garbage collector: leaves alone what was there at the start, seldom looks at all."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def _percentile(seconds: list[float], percent: float) -> float:
