@@ -233,5 +233,6 @@ async def test_a_namespace_that_goes_is_let_go(api_server: ApiServer, user: Plac
 
     assert len(writes) < 5 * 60, writes
     made = [line for line in writes if line.startswith("create")]
-    assert len(made) <= 5, made  # a policy may see its service go before itself, and say so once
-    assert all(line.startswith("create events") and line.endswith(" 403") for line in made)
+    # A policy may see its service go before itself, and a service its children; each says so once.
+    assert len(made) <= 10, made
+    assert all(line.endswith((" 403", " 404")) for line in made), made
