@@ -1,0 +1,75 @@
+"""Who waits in front of the instances, for how long, and who of them goes first."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from steelyard_router.config.base import PositiveInt, Section
+
+
+class OnTimeout(StrEnum):
+    """What becomes of a request that has waited too long (scheduling/pool): it goes before all
+    others, behind all others, or is refused. Who has waited for twice as long is refused in any
+    case.
+    """
+
+    PROMOTE = "Promote"
+    DEGRADE = "Degrade"
+    REJECT = "Reject"
+
+
+class Queue(Section):
+    """How long a request may wait for an instance with room (scheduling/pool)."""
+
+    max_wait_s: PositiveInt | None = None
+    """Absent: as long as in the process's own queue, limits.queue_wait_s."""
+    on_timeout: OnTimeout = OnTimeout.PROMOTE
+
+
+class Batch(Section):
+    """When an instance has room for one more (scheduling/room)."""
+
+    max_sequences: PositiveInt | None = None
+    """Of all workloads, on one instance; absent: as many as its engine was seen to run at once."""
+    kv_percent: Annotated[int, Field(ge=1, le=100)] = 80
+    """Of its KV memory, with what replies are expected to grow by."""
+    queued_prefill_ms: PositiveInt | None = None
+    """Predicted time of the prompts that are not computed yet; absent: no bound."""
+
+
+class Annealing(Section):
+    """The search of order SimulatedAnnealing (scheduling/order/temperature)."""
+
+    iterations: Annotated[int, Field(ge=1, le=10_000)] = 100
+    cooling_percent: Annotated[int, Field(ge=50, le=99)] = 95
+    acceptance_percent: Annotated[int, Field(ge=1, le=99)] = 80
+    """Share of sampled changes for the worse that the first temperature takes."""
+
+
+class SchedulerMode(StrEnum):
+    """Whether requests wait in front of the instances (proxy/line): they do; it is only counted who
+    would; nobody does.
+    """
+
+    ENFORCE = "Enforce"
+    DRY_RUN = "DryRun"
+    OFF = "Off"
+
+
+class EnginePriority(StrEnum):
+    """Whether engines that schedule by priority are told one (proxy/rank)."""
+
+    NONE = "None"
+    HEADER = "Header"
+
+
+class SchedulerSettings(Section):
+    """Who of those that wait goes first (scheduling/order)."""
+
+    mode: SchedulerMode = SchedulerMode.ENFORCE
+    order: str = "Auto"
+    timeout_ms: Annotated[int, Field(ge=1, le=1000)] = 4
+    """Computing time of one ordering; it is done in slices of under a millisecond."""
+    annealing: Annealing = Annealing()
+    engine_priority: EnginePriority = EnginePriority.NONE
