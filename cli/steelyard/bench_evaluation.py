@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from steelyard.load import FilePath, PositiveInt
+from steelyard.parameter import FilePath, FolderPath, PositiveInt
 from steelyard_bench.evaluation import grid
 from steelyard_bench.evaluation.cell import Cell, Task
 from steelyard_bench.evaluation.page import write_page
@@ -20,7 +20,6 @@ from steelyard_bench.evaluation.store import Store, StoreError, load
 from steelyard_bench.wire.machine import machine
 from steelyard_simulator.replay.parallel import cores
 
-Folder = click.Path(file_okay=False, path_type=Path)
 SAVE_S: Final = 20.0
 """What is done is written down this often."""
 
@@ -36,12 +35,12 @@ SAVE_S: Final = 20.0
 )
 @click.option(
     "--docs",
-    type=Folder,
+    type=FolderPath,
     default=Path("docs"),
     show_default=True,
     help="Gets evaluation.md and evaluation/*.svg.",
 )
-@click.option("--traces", type=Folder, default=Path("bench/traces"), show_default=True)
+@click.option("--traces", type=FolderPath, default=Path("bench/traces"), show_default=True)
 @click.option("--jobs", type=PositiveInt, help="Processes (one per core, two at most).")
 @click.option("--seeds", type=PositiveInt, default=grid.SEEDS, help="At most so many a policy (5).")
 @click.option("--only", multiple=True, help="Run only what has this in CELL/POLICY/SEED.")

@@ -9,7 +9,8 @@ import aiohttp
 import click
 import uvloop
 
-from steelyard.load import INTERRUPTED, FilePath
+from steelyard.parameter import FilePath, FolderPath
+from steelyard.terminal import INTERRUPTED
 from steelyard.up import STEELYARD
 from steelyard_bench.evaluation.source import SOURCES, SourceError
 from steelyard_bench.fidelity.engine import Site
@@ -23,7 +24,6 @@ from steelyard_bench.fidelity.verdict import bars
 from steelyard_bench.wire.machine import machine
 from steelyard_simulator.load.trace import Trace
 
-Folder = click.Path(file_okay=False, path_type=Path)
 TRACE: Final = "conversation"
 
 
@@ -37,20 +37,20 @@ TRACE: Final = "conversation"
     help="What was measured.",
 )
 @click.option(
-    "--docs", type=Folder, default=Path("docs"), show_default=True, help="Gets fidelity.md."
+    "--docs", type=FolderPath, default=Path("docs"), show_default=True, help="Gets fidelity.md."
 )
-@click.option("--traces", type=Folder, default=Path("bench/traces"), show_default=True)
+@click.option("--traces", type=FolderPath, default=Path("bench/traces"), show_default=True)
 @click.option(
     "--engine",
     "engine",
-    type=Folder,
+    type=FolderPath,
     default=Path("build/engine"),
     show_default=True,
     help="Where the real engine is installed.",
 )
 @click.option(
     "--run-dir",
-    type=Folder,
+    type=FolderPath,
     default=Path("build/fidelity"),
     show_default=True,
     help="Gets logs, configurations and the profile.",

@@ -1,7 +1,5 @@
 """`steelyard bench ordering`: what ordering what waits costs, and how good the orders are."""
 
-import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -9,24 +7,20 @@ from rich.console import Console
 from rich.table import Table
 
 from steelyard.bench_bar import bars
-from steelyard.load import PLAIN_WIDTH, write_json
+from steelyard.bench_report import json_option, quick_option, write_report
+from steelyard.terminal import figure_table, make_console
 from steelyard_bench.ordering.report import FULL, QUICK, Report, measure
-from steelyard_bench.wire.machine import machine
 
 
 @click.command(name="ordering")
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
-)
-@click.option("--quick", is_flag=True, help="Small sizes: shows that it runs, measures nothing.")
+@json_option
+@quick_option
 def command(json_path: Path | None, *, quick: bool) -> None:
     """Time whole decisions, and compare orders on random queues. Takes a few minutes."""
     with bars() as progress:
         report = measure(QUICK if quick else FULL, progress)
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    _show(Console(width=width, highlight=False), report)
-    if json_path is not None:
-        write_json(json_path, {"quick": quick, "machine": machine()} | asdict(report))
+    _show(make_console(), report)
+    write_report(json_path, report, quick=quick)
 
 
 def _show(console: Console, report: Report) -> None:
@@ -35,16 +29,8 @@ def _show(console: Console, report: Report) -> None:
     console.print(_gains(report))
 
 
-def _table(*columns: str) -> Table:
-    """The first is a name."""
-    table = Table(*columns)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
-
-
 def _costs(report: Report) -> Table:
-    table = _table(
+    table = figure_table(
         "a decision, ms", "waiting", "engines", "p50", "p99", "block", "CPU p99", "CPU block"
     )
     for cost in report.cases:
@@ -56,7 +42,7 @@ def _costs(report: Report) -> Table:
 
 
 def _nearness(report: Report) -> Table:
-    table = _table("annealing / the best", "cases", "within 2 %", "mean", "worst")
+    table = figure_table("annealing / the best", "cases", "within 2 %", "mean", "worst")
     for near in report.exact:
         shares = (f"{near.within:.1%}", f"{near.mean_ratio:.4f}", f"{near.worst_ratio:.3f}")
         table.add_row(near.form, str(near.cases), *shares)
@@ -64,7 +50,7 @@ def _nearness(report: Report) -> Table:
 
 
 def _gains(report: Report) -> Table:
-    table = _table("G / best of EDF, laxity, SJF", "waiting", "cases", "mean", "SLOs met")
+    table = figure_table("G / best of EDF, laxity, SJF", "waiting", "cases", "mean", "SLOs met")
     for gain in report.queues:
         figures = (f"{gain.mean_ratio:.3f}", f"{gain.met:.1%}")
         table.add_row(gain.order, str(gain.waiting), str(gain.cases), *figures)

@@ -10,7 +10,9 @@ import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from steelyard.load import INTERRUPTED, PLAIN_WIDTH, write_json
+from steelyard.load import write_json
+from steelyard.parameter import FilePath, PositiveInt
+from steelyard.terminal import INTERRUPTED, make_console
 from steelyard.up import STEELYARD
 from steelyard.wire_table import NOTES, figures_table, verdict_table
 from steelyard_bench.wire import wrk
@@ -34,10 +36,10 @@ def _names(_: click.Context, param: click.Parameter, value: str | None) -> list[
 
 
 @click.command(name="wire")
-@click.option("--runs", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--runs", type=PositiveInt, default=5, show_default=True)
 @click.option(
     "--seconds",
-    type=click.IntRange(min=1),
+    type=PositiveInt,
     default=3,
     show_default=True,
     help="Of each cell, target and run.",
@@ -52,7 +54,7 @@ def _names(_: click.Context, param: click.Parameter, value: str | None) -> list[
 )
 @click.option("--cells", callback=_names, help="Comma-separated; all by default.")
 @click.option("--targets", callback=_names, help="Comma-separated; by default those installed.")
-@click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--json", "json_path", type=FilePath)
 def command(
     *,
     runs: int,
@@ -67,9 +69,7 @@ def command(
 
     Every target runs in front of the same dummy engines; runs are interleaved and medians shown.
     """
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = PLAIN_WIDTH
+    console = make_console()
     if peers is None and targets is None:
         console.print("peers are left out: run `make peers`, then give --peers-venv build/peers")
     try:

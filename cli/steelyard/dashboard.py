@@ -8,6 +8,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
+from steelyard.terminal import figure_table
 from steelyard_operator.local.admin import AlertState, Instance, Quantiles, Status
 from steelyard_operator.local.view import ServiceView
 
@@ -60,18 +61,10 @@ def tables(view: ServiceView) -> Iterator[Table]:
         yield _alerts(status)
 
 
-def _table(title: str, *columns: str, numbers: int) -> Table:
-    """The last `numbers` columns are aligned right."""
-    table = Table(title=title, title_justify="left")
-    for place, column in enumerate(columns):
-        is_number = place >= len(columns) - numbers
-        table.add_column(column, justify="right" if is_number else "left")
-    return table
-
-
 def _instances(view: ServiceView, status: Status) -> Table:
     title = f"{view.name} · {view.url} · revision {status.revision or '-'}"
-    table = _table(title, "Instance", "State", "Q tokens", "B requests", "C tokens", numbers=3)
+    columns = ("Instance", "State", "Q tokens", "B requests", "C tokens")
+    table = figure_table(*columns, names=2, title=title)
     known = {instance.id: instance for instance in status.instances}
     for name in sorted(known.keys() | view.engines.keys(), key=_natural):
         table.add_row(name, *_instance(view.engines.get(name), known.get(name)))
@@ -89,9 +82,7 @@ def _instance(own: str | None, seen: Instance | None) -> tuple[str, str, str, st
 
 
 def _workloads(status: Status) -> Table:
-    table = _table(
-        "", "Workload", "Score p95", "TTFT p95, ms", "TPOT p95, ms", "E2E p95, ms", numbers=4
-    )
+    table = figure_table("Workload", "Score p95", "TTFT p95, ms", "TPOT p95, ms", "E2E p95, ms")
     for workload in status.workloads:
         spreads = (workload.score, workload.ttft_ms, workload.tpot_ms, workload.e2e_ms)
         table.add_row(workload.name, *(_p95(spread) for spread in spreads))
@@ -99,7 +90,8 @@ def _workloads(status: Status) -> Table:
 
 
 def _alerts(status: Status) -> Table:
-    table = _table("", "Alert", "Workload", "Metric", "State", "Value", "Threshold", numbers=2)
+    columns = ("Alert", "Workload", "Metric", "State", "Value", "Threshold")
+    table = figure_table(*columns, names=4)
     for alert in status.alerts:
         style = "bold red" if alert.firing else None
         table.add_row(*_alert(alert), style=style)

@@ -10,7 +10,9 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from steelyard.load import INTERRUPTED, PLAIN_WIDTH, number, progress_bar, write_json, write_lines
+from steelyard.load import number, progress_bar, write_json, write_lines
+from steelyard.parameter import FolderPath
+from steelyard.terminal import INTERRUPTED, figure_table, make_console
 from steelyard.up import STEELYARD
 from steelyard_bench.demo import ArmResult, play
 from steelyard_bench.scene import Arm, DemoError, Scene, load_scene
@@ -18,14 +20,12 @@ from steelyard_bench.watch import AlertChange
 from steelyard_simulator.load.measurement import Measurement
 from steelyard_simulator.load.summary import Spread, Summary
 
-Folder = click.Path(file_okay=False, path_type=Path)
-
 
 @click.command(name="demo")
-@click.option("--out", type=Folder, default=Path("build/demo"), show_default=True)
+@click.option("--out", type=FolderPath, default=Path("build/demo"), show_default=True)
 @click.option(
     "--examples",
-    type=Folder,
+    type=FolderPath,
     default=Path("examples/demo"),
     show_default=True,
     help="The manifests and the trace.",
@@ -35,9 +35,7 @@ def command(*, out: Path, examples: Path) -> None:
 
     Leaves demo.json and demo.png in --out, and a folder with the logs and requests of each run.
     """
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = PLAIN_WIDTH
+    console = make_console()
     try:
         scene = load_scene(examples)
         out.mkdir(parents=True, exist_ok=True)
@@ -105,9 +103,7 @@ def _finish(console: Console, scene: Scene, results: Sequence[ArmResult], out: P
 
 def _table(results: Sequence[ArmResult]) -> Table:
     """A column for each strategy, and what the last gains over the first."""
-    table = Table("", *(result.strategy for result in results), "change")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = figure_table("", *(result.strategy for result in results), "change")
     summaries = [result.summary for result in results]
     for name in ("ttft", "tpot", "e2e"):
         spreads: list[Spread] = [getattr(summary, name) for summary in summaries]

@@ -4,30 +4,29 @@ from dataclasses import replace
 
 import click
 
+from steelyard.parameter import Port, PositiveFloat, PositiveInt
 from steelyard.profile_name import ProfileName
 from steelyard_simulator.engine.profile import profile
 from steelyard_simulator.server.process import run
 from steelyard_simulator.server.settings import Settings
 
-COUNT = click.IntRange(min=1)
-
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: any free port.")
+@click.option("--port", type=Port, default=0, help="0: any free port.")
 @click.option("--model", default="simulated", show_default=True, help="The name it serves.")
 @click.option("--profile", "name", type=ProfileName(), default="h100-8b", show_default=True)
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, min_open=True),
+    type=PositiveFloat,
     default=1.0,
     show_default=True,
     help="Engine seconds per real second.",
 )
-@click.option("--kv-tokens", type=COUNT, help="KV cache size; the profile's by default.")
-@click.option("--block-tokens", type=COUNT, help="Tokens a KV block holds; 16 by default.")
-@click.option("--max-num-seqs", type=COUNT)
-@click.option("--max-num-batched-tokens", type=COUNT)
+@click.option("--kv-tokens", type=PositiveInt, help="KV cache size; the profile's by default.")
+@click.option("--block-tokens", type=PositiveInt, help="Tokens a KV block holds; 16 by default.")
+@click.option("--max-num-seqs", type=PositiveInt)
+@click.option("--max-num-batched-tokens", type=PositiveInt)
 @click.option("--seed", default=0, show_default=True, help="Of the text and of the faults.")
 @click.option(
     "--drain-s",

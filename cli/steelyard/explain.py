@@ -8,15 +8,12 @@ from pathlib import Path
 import aiohttp
 import click
 from pydantic import ValidationError
-from rich.console import Console
 from rich.table import Table
 
+from steelyard.parameter import FilePath
+from steelyard.terminal import figure_table, make_console
 from steelyard_operator.local import admin
 from steelyard_operator.local.admin import Candidate, Decision
-
-FilePath = click.Path(dir_okay=False, path_type=Path)
-PLAIN_WIDTH = 110
-"""Columns where the output is no terminal."""
 
 LEGEND = (
     "Q: uncached prompt tokens queued there · P: uncached prompt tokens of this request · "
@@ -39,16 +36,14 @@ OFF = (
 def command(*, url: str, count: int, json_path: Path | None) -> None:
     """Print the router's last decisions, oldest first, with every instance that was weighed."""
     found = asyncio.run(_fetch(url.rstrip("/"), count))
-    console = Console()
-    if not console.is_terminal:
-        console.width = PLAIN_WIDTH
+    console = make_console()
     if not found:
-        console.print("no decision yet: send a request first", highlight=False)
+        console.print("no decision yet: send a request first")
     for decision in reversed(found):
-        console.print(title(decision), highlight=False, markup=False)
+        console.print(title(decision), markup=False)
         console.print(table(decision))
     if found:
-        console.print(LEGEND, highlight=False)
+        console.print(LEGEND)
     if json_path is not None:
         json_path.parent.mkdir(parents=True, exist_ok=True)
         content = {"decisions": [decision.model_dump(mode="json") for decision in found]}
@@ -84,10 +79,7 @@ def title(decision: Decision) -> str:
 
 def table(decision: Decision) -> Table:
     """One decision: candidates by cost, the chosen one marked."""
-    grid = Table()
-    grid.add_column("Instance")
-    for column in ("Q", "P", "B", "C", "Cost"):
-        grid.add_column(column, justify="right")
+    grid = figure_table("Instance", "Q", "P", "B", "C", "Cost")
     for candidate in sorted(decision.candidates, key=lambda item: item.cost):
         chosen = candidate.instance == decision.instance
         grid.add_row(*_row(candidate, chosen=chosen), style="bold" if chosen else None)

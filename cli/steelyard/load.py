@@ -1,7 +1,6 @@
 """`steelyard load`: replay a trace against an OpenAI-compatible URL."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -12,8 +11,9 @@ import orjson
 import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from steelyard.parameter import FilePath, PositiveFloat, PositiveInt
+from steelyard.terminal import INTERRUPTED, figure_table, make_console
 from steelyard_simulator.load.client import READ_TIMEOUT_S, Target
 from steelyard_simulator.load.errors import LoadError
 from steelyard_simulator.load.job import Job, run
@@ -23,16 +23,8 @@ from steelyard_simulator.load.selection import Selection, Window, plan
 from steelyard_simulator.load.summary import Objective, Summary, summarise, time_name
 from steelyard_simulator.load.trace import BLOCK_TOKENS, Trace
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
 SHOWN_ERRORS = 5
 LAG_SHOWN_MS = 20
-PLAIN_WIDTH = 110
-"""Columns where the output is no terminal."""
-
-PositiveFloat = click.FloatRange(min=0, min_open=True)
-PositiveInt = click.IntRange(min=1)
-FilePath = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(name="load")
@@ -142,7 +134,7 @@ def command(
     for path in (json_path, out_path):
         if path is not None:
             _make_folder(path)
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    console = make_console()
     console.print(_opening(trace, selection, job, time_scale))
     measurements, whole = _measure(job, out_path, time_scale)
     objective = Objective(slo_ttft_ms, slo_tpot_ms)
@@ -256,9 +248,7 @@ def progress_bar(
 def _print_summary(console: Console, summary: Summary, *, planned: int) -> None:
     if summary.requests < planned:
         console.print(f"stopped: {summary.requests} of {planned} requests were measured")
-    table = Table("", *(f"{name}, ms" for name in ("mean", "p50", "p90", "p99")))
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = figure_table("", *(f"{name}, ms" for name in ("mean", "p50", "p90", "p99")))
     for name, spread in (("TTFT", summary.ttft), ("TPOT", summary.tpot), ("E2E", summary.e2e)):
         table.add_row(name, *(number(value) for value in spread.values()))
     console.print(table)

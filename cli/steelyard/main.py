@@ -1,13 +1,11 @@
 """The `steelyard` command group.
 
-Each subcommand is a file of its own and is imported only when it is called, so that `steelyard
-router` does not pay memory and start-up time for plots and progress bars.
+Each subcommand is a file of its own and is imported only when it is called.
 """
 
-import importlib
-from typing import Any
-
 import click
+
+from steelyard.lazy_group import LazyGroup
 
 COMMANDS = {
     "bench": ("steelyard.bench", "Measure the product itself."),
@@ -24,28 +22,14 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """Knows its commands by name; imports one when it is asked for."""
+class Commands(LazyGroup):
+    """All there are."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        command: Any = importlib.import_module(COMMANDS[cmd_name][0]).command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+    modules = COMMANDS
+    heading = "Commands"
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="steelyard")
 def main() -> None:
     """Serve LLMs within their SLOs: a Kubernetes operator and router for inference servers."""

@@ -10,6 +10,7 @@ import socket
 import click
 import uvloop
 
+from steelyard.parameter import Port
 from steelyard_operator.cluster.controller import Controller, Options
 from steelyard_operator.errors import ClusterError
 from steelyard_operator.plan.child import Settings
@@ -47,7 +48,7 @@ DEFAULTS = Settings()
 )  # fmt: skip
 @click.option("--host", default="0.0.0.0", show_default=True, help="Where it serves --port.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=9091, show_default=True,
+    "--port", type=Port, default=9091, show_default=True,
     # Kubernetes itself sets STEELYARD_OPERATOR_PORT where a Service steelyard-operator exists.
     allow_from_autoenv=False,
     help="For /healthz and /metrics; 0: any.",

@@ -10,12 +10,11 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from steelyard.parameter import FilePath
+from steelyard.terminal import INTERRUPTED
 from steelyard_simulator.recording.reader import RecordingError, Summary, record
 from steelyard_simulator.recording.trace_file import TraceFile
 
-FilePath = click.Path(dir_okay=False, path_type=Path)
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
 MEGABYTE = 1_000_000
 
 

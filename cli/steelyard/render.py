@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import yaml
 
+from steelyard.parameter import FilePath, manifests_argument
 from steelyard_operator.api import manifest
 from steelyard_operator.errors import LocalError, ManifestError
 from steelyard_operator.local.command import check, engine_command, router_command
@@ -22,7 +23,6 @@ from steelyard_operator.plan import (
     plan,
 )
 
-FilePath = click.Path(dir_okay=False, path_type=Path)
 Tree = dict[str, object]
 
 _SETTINGS = Settings(run_dir=Path("<run-dir>"), steelyard=("steelyard",), vllm="vllm")
@@ -30,13 +30,7 @@ _SETTINGS = Settings(run_dir=Path("<run-dir>"), steelyard=("steelyard",), vllm="
 
 
 @click.command(name="render")
-@click.argument(
-    "manifests",
-    nargs=-1,
-    required=True,
-    metavar="MANIFEST...",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@manifests_argument
 @click.option("--kubernetes", is_flag=True, help="Print the children in a cluster instead.")
 @click.option("--image", help="Of routers and simulated engines; only with --kubernetes.")
 @click.option("--json", "json_path", type=FilePath, help="Write JSON here too.")

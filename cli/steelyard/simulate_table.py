@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from steelyard.load import number
+from steelyard.terminal import figure_table
 from steelyard_simulator.replay.capacity import Capacity
 from steelyard_simulator.replay.report import Report
 from steelyard_simulator.replay.scheduler import NONE
@@ -31,7 +32,7 @@ def show(console: Console, reports: Sequence[Report]) -> None:
 
 
 def show_capacity(console: Console, found: Mapping[Key, Capacity], wanted: float) -> None:
-    table = _table("policy", "scheduler", "req/s", "probes")
+    table = figure_table("policy", "scheduler", "req/s", "probes")
     for (policy, scheduler), one in found.items():
         table.add_row(policy, scheduler, number(one.rate_per_s), str(len(one.probes)))
     console.print(f"Highest rate at which {100 * wanted:g} % of the requests meet their SLOs")
@@ -54,7 +55,7 @@ def _title(reports: Sequence[Report]) -> str:
 
 def _latencies(by_key: Mapping[Key, Sequence[Report]]) -> Table:
     columns = ("hit", "TTFT ms", "p50", "p99", "TPOT ms", "p50", "p99", "E2E ms", "p99", "SLO")
-    table = _table("policy", *columns)
+    table = figure_table("policy", *columns)
     for key, runs in by_key.items():
         spreads = [[run.ttft, run.tpot, run.e2e] for run in runs]
         ttft, tpot, e2e = zip(*spreads, strict=True)
@@ -70,7 +71,7 @@ def _latencies(by_key: Mapping[Key, Sequence[Report]]) -> Table:
 
 
 def _attainment(by_key: Mapping[Key, Sequence[Report]], workloads: Sequence[str]) -> Table:
-    table = _table("policy", *workloads, "G", "wait ms", "p99", "max", "rejected")
+    table = figure_table("policy", *workloads, "G", "wait ms", "p99", "max", "rejected")
     for key, runs in by_key.items():
         table.add_row(
             _name(key),
@@ -79,13 +80,6 @@ def _attainment(by_key: Mapping[Key, Sequence[Report]], workloads: Sequence[str]
             *(_mean([getattr(run.wait, part) for run in runs]) for part in ("mean", "p99", "max")),
             _percent(fmean(run.rejected / run.requests for run in runs)),
         )
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(*columns)
-    for column in table.columns[1:]:
-        column.justify = "right"
     return table
 
 

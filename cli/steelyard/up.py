@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from steelyard.dashboard import LiveScreen, PlainScreen
+from steelyard.parameter import FolderPath, Port, manifests_argument
 from steelyard_operator.errors import OperatorError
 from steelyard_operator.local.command import find_vllm
 from steelyard_operator.local.session import Session
@@ -24,18 +25,11 @@ STEELYARD = (
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-Port = click.IntRange(0, 65535)
 Seconds = click.FloatRange(min=0)
 
 
 @click.command(name="up")
-@click.argument(
-    "manifests",
-    nargs=-1,
-    required=True,
-    metavar="MANIFEST...",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@manifests_argument
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where the router listens.")
 @click.option("--port", type=Port, default=8080, show_default=True, help="Its port; 0: any.")
 @click.option(
@@ -47,7 +41,7 @@ Seconds = click.FloatRange(min=0)
 )
 @click.option(
     "--run-dir",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FolderPath,
     help="Keep configurations and logs here; without it they are removed at the end.",
 )
 @click.option(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from steelyard.terminal import figure_table
 from steelyard_bench.wire.figure import Figure, Ratio, Value
 
 MEASURES = {
@@ -21,9 +22,7 @@ path whose requests are not read, with round robin; what steelyard costs over it
 
 def figures_table(found: Sequence[Figure]) -> Table:
     columns = ("req/s", "p50 ms", "p99 ms", "CPU/request", "CPU/chunk", "MB", "errors")
-    table = Table("cell", "target", *columns)
-    for column in table.columns[2:]:
-        column.justify = "right"
+    table = figure_table("cell", "target", *columns, names=2)
     for place, figure in enumerate(found):
         last = place + 1 == len(found) or found[place + 1].cell != figure.cell
         values = figure.medians

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from support.proc_stat import alive, cpu_s
+
 COMMAND = (
     *(sys.executable, "-P", "-c", "from steelyard.main import main; main(prog_name='steelyard')"),
     *("simulate", "--mix", "slo", "--rate", "40", "--duration", "3600", "--seeds", "1,2"),
@@ -19,29 +21,12 @@ def children(pid: int) -> set[int]:
     return {int(child) for child in text.split()}
 
 
-def works(pid: int) -> bool:
-    """Whether it is there and has used a second of CPU."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except FileNotFoundError:
-        return False
-    return int(fields[11]) > os.sysconf("SC_CLK_TCK")
-
-
-def gone(pid: int) -> bool:
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except FileNotFoundError:
-        return True
-    return status[0] == "Z"
-
-
 def test_workers_end_when_their_parent_is_killed() -> None:
     process = subprocess.Popen(COMMAND, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     workers: set[int] = set()
     try:
         end = time.monotonic() + 60
-        while not (busy := {pid for pid in children(process.pid) if works(pid)}) or len(busy) < 2:
+        while sum(cpu_s(pid) > 1 for pid in children(process.pid)) < 2:
             assert process.poll() is None
             assert time.monotonic() < end, "no workers"
             time.sleep(0.1)
@@ -49,12 +34,12 @@ def test_workers_end_when_their_parent_is_killed() -> None:
         process.kill()
         process.wait()
         end = time.monotonic() + 20
-        while not all(gone(pid) for pid in workers):
+        while any(alive(pid) for pid in workers):
             assert time.monotonic() < end, "workers outlive their parent"
             time.sleep(0.1)
     finally:
         process.kill()
         process.wait()
         for pid in workers:
-            if not gone(pid):
+            if alive(pid):
                 os.kill(pid, signal.SIGKILL)

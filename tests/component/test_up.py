@@ -14,6 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from support.patience import until
+from support.proc_stat import alive
 
 from steelyard.up import STEELYARD
 from steelyard_operator.errors import LocalError, ManifestError
@@ -43,14 +44,6 @@ spec:
   targetRefs: [{{name: {target}}}]
   workloads: [{{name: all, default: true, priority: {priority}}}]
 """
-
-
-def alive(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return False
-    return stat.rpartition(") ")[2][0] != "Z"
 
 
 class Stage:

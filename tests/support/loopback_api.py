@@ -1,25 +1,26 @@
 """What the stand-ins for an API server share: a port of their own on loopback, and a kubeconfig."""
 
 import json
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 
-class LoopbackApi:
+class LoopbackApi(ABC):
     """Answers by `serve` and ends its watches by `hang_up`, which each stand-in has in its way."""
 
     def __init__(self) -> None:
         self.port = 0
         self._runner: web.AppRunner | None = None
 
-    async def serve(self, request: web.Request) -> web.StreamResponse:
-        raise NotImplementedError
+    @abstractmethod
+    async def serve(self, request: web.Request) -> web.StreamResponse: ...
 
+    @abstractmethod
     def hang_up(self) -> None:
         """Ends every watch in the middle."""
-        raise NotImplementedError
 
     async def up(self) -> None:
         """On the port that it had before, if it was up before."""

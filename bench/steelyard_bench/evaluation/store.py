@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from steelyard_bench.document import read_document
 from steelyard_bench.evaluation.cell import Cell, Task
 from steelyard_bench.evaluation.grid import SUBJECTS
 from steelyard_bench.evaluation.source import SOURCES
@@ -89,15 +90,7 @@ class Store:
 
 def load(path: Path) -> dict[str, Any]:
     """Raises StoreError."""
-    try:
-        document = orjson.loads(path.read_bytes())
-    except OSError as exc:
-        raise StoreError(f"{path} cannot be read ({exc.strerror or exc})") from exc
-    except orjson.JSONDecodeError as exc:
-        raise StoreError(f"{path} is not JSON ({exc}); remove it") from exc
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise StoreError(f"{path} is no evaluation of this version; remove it")
-    return document
+    return read_document(path, "evaluation", FORMAT, remedy="remove it", error=StoreError)
 
 
 def _described(cell: Cell) -> dict[str, object]:

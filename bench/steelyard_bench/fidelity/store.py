@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from steelyard_bench.document import read_document
 from steelyard_bench.fidelity.errors import FidelityError
 from steelyard_bench.fidelity.study import FORMAT
 
@@ -17,12 +18,4 @@ def save(path: Path, document: Mapping[str, Any]) -> None:
 
 def load(path: Path) -> dict[str, Any]:
     """Raises FidelityError."""
-    try:
-        document = orjson.loads(path.read_bytes())
-    except OSError as exc:
-        raise FidelityError(f"{path} cannot be read ({exc.strerror or exc})") from exc
-    except orjson.JSONDecodeError as exc:
-        raise FidelityError(f"{path} is not JSON ({exc}); run the study again") from exc
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise FidelityError(f"{path} is no study of this version; run it again")
-    return document
+    return read_document(path, "study", FORMAT, remedy="run the study again", error=FidelityError)

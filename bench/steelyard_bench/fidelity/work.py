@@ -36,10 +36,6 @@ class Costs(NamedTuple):
     def of(self, work: Work) -> float:
         return sum(cost * amount for cost, amount in zip(self, work, strict=True))
 
-    def toward(self, other: "Costs", share: float) -> "Costs":
-        """So far on the way from these to the others."""
-        return Costs(*(a + share * (b - a) for a, b in zip(self, other, strict=True)))
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:

@@ -1,12 +1,9 @@
-"""Policies by name: ours first, then every baseline.
+"""Policies by name: ours first, then every baseline. A name may carry constants."""
 
-A name may carry constants: `linear:kv=0.7`, `multiplicative:p=1:b=0.5`.
-"""
-
-from collections.abc import Iterable
 from dataclasses import replace
 
 from steelyard_simulator.baselines import REGISTRY
+from steelyard_simulator.replay.name import parse_name
 from steelyard_simulator.replay.policy import Options, Policy
 from steelyard_simulator.replay.scheduled import STRATEGY_NAMES, SchedulerPolicy
 
@@ -31,23 +28,4 @@ def build_policy(name: str, *, seed: int, options: Options) -> Policy:
 
 def parse(name: str) -> tuple[str, dict[str, float]]:
     """A known name without its constants, and those. Raises PolicyNameError."""
-    bare, *given = name.split(":")
-    if bare not in STRATEGY_NAMES and bare not in REGISTRY:
-        raise PolicyNameError(f"unknown policy {bare!r}; known are {', '.join(names())}")
-    try:
-        return bare, constants(given)
-    except ValueError as exc:
-        raise PolicyNameError(f"policy {name!r}: {exc}") from None
-
-
-def constants(texts: Iterable[str]) -> dict[str, float]:
-    """Each from NAME=NUMBER. Raises ValueError."""
-    return dict(_constant(text) for text in texts)
-
-
-def _constant(text: str) -> tuple[str, float]:
-    key, _, value = text.partition("=")
-    try:
-        return key, float(value)
-    except ValueError:
-        raise ValueError(f"{text!r} is not NAME=NUMBER, as in linear:kv=0.7") from None
+    return parse_name(name, "policy", names(), PolicyNameError)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from steelyard_simulator.replay import registry
+from steelyard_simulator.replay.name import parse_name
 from steelyard_simulator.replay.policy import Options, Policy
 from steelyard_simulator.replay.pooled import ORDER_NAMES, pooled
 from steelyard_simulator.replay.scheduled import STRATEGY_NAMES
@@ -36,13 +37,7 @@ def names() -> tuple[str, ...]:
 
 def parse(name: str) -> tuple[str, dict[str, float]]:
     """A known name without its constants, and those. Raises SchedulerNameError."""
-    bare, *given = name.split(":")
-    if bare not in names():
-        raise SchedulerNameError(f"unknown scheduler {bare!r}; known are {', '.join(names())}")
-    try:
-        return bare, registry.constants(given)
-    except ValueError as exc:
-        raise SchedulerNameError(f"scheduler {name!r}: {exc}") from None
+    return parse_name(name, "scheduler", names(), SchedulerNameError)
 
 
 def check(scheduler: str, policy: str) -> None:

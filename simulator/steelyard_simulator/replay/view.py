@@ -12,13 +12,17 @@ from steelyard_simulator.load.trace import TraceRequest
 from steelyard_simulator.replay.policy import Arrival, Policy, Polled
 
 
+def _nothing_waits(now: float) -> None:
+    del now
+
+
 class RouterView:
     """Requests get their expected output from the replies that this router has seen."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.stir: Callable[[float], None] | None = None
-        """Called after something was told, where the policy holds requests."""
+        self.stir: Callable[[float], None] = _nothing_waits
+        """Called after something was told; of use where the policy holds requests."""
         self._history = OutputHistory()
 
     def arrival(
@@ -63,39 +67,32 @@ class RouterView:
         self.policy.join(
             instance, cache_tokens=cache_tokens, block_tokens=block_tokens, speed_hint=hint
         )
-        if self.stir:
-            self.stir(now)
+        self.stir(now)
 
     def leave(self, instance: str, now: float) -> None:
         self.policy.leave(instance)
-        if self.stir:
-            self.stir(now)
+        self.stir(now)
 
     def place(self, arrival: Arrival, now: float) -> str | None:
         chosen = self.policy.place(arrival, now)
-        if self.stir:
-            self.stir(now)
+        self.stir(now)
         return chosen
 
     def first_byte(self, arrival: Arrival, now: float) -> None:
         self.policy.first_byte(arrival.id, now)
-        if self.stir:
-            self.stir(now)
+        self.stir(now)
 
     def progress(self, arrival: Arrival, output_tokens: int, now: float) -> None:
         self.policy.progress(arrival.id, output_tokens, now)
-        if self.stir:
-            self.stir(now)
+        self.stir(now)
 
     def failed(self, arrival: Arrival, now: float) -> None:
         self.policy.failed(arrival.id, now)
-        if self.stir:
-            self.stir(now)
+        self.stir(now)
 
     def polled(self, instance: str, metrics: Polled, now: float) -> None:
         self.policy.polled(instance, metrics)
-        if self.stir:
-            self.stir(now)
+        self.stir(now)
 
     def finished(self, arrival: Arrival, now: float, cached_tokens: int) -> None:
         """The usage report at the end of a reply."""
@@ -103,5 +100,4 @@ class RouterView:
         self.policy.finished(
             arrival.id, now, output_tokens=arrival.output_tokens, cached_tokens=cached_tokens
         )
-        if self.stir:
-            self.stir(now)
+        self.stir(now)

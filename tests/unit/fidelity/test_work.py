@@ -68,8 +68,8 @@ def test_a_reply_among_others_takes_the_time_of_all_their_steps() -> None:
     assert last.at_s - first.at_s == pytest.approx(COSTS.of(decoding(32, contexts)), rel=1e-3)
 
 
-def test_costs_between_two_others() -> None:
-    low, high = Costs(*[1.0] * 6), Costs(*[3.0] * 6)
+def test_each_amount_has_a_cost_of_its_own() -> None:
+    costs = Costs(*(10.0**place for place in range(6)))
 
-    assert low.toward(high, 0.25) == Costs(*[1.5] * 6)
-    assert low.toward(high, 0.25).of(Work(requests=2, steps=4)) == 9.0
+    assert costs.of(Work(1, 2, 3, 4, 5, 6)) == 654_321.0
+    assert costs.of(Work(requests=2, steps=4)) == 42.0
