@@ -18,6 +18,16 @@ def workload(**parts: object) -> Tree:
     return policy(workloads=[{**ALL, **parts}])
 
 
+def bounded(most: int | None, *each: int | None) -> Tree:
+    """`batch.maxSequences`, and the own bound of each workload."""
+    names = ({**ALL, "name": f"w{i}", "default": not i} for i in range(len(each)))
+    own = [
+        name if bound is None else {**name, "maxSequencesPerInstance": bound}
+        for name, bound in zip(names, each, strict=True)
+    ]
+    return policy(workloads=own, batch={} if most is None else {"maxSequences": most})
+
+
 def matching(**match: object) -> Tree:
     return workload(match=match)
 
@@ -57,6 +67,18 @@ RULES = (
         told="names unknown workloads",
     ),
     case(
+        "spec",
+        "maxSequencesPerInstance of a workload is above batch.maxSequences, so it could never be "
+        "reached",
+        accept=[
+            bounded(8, 8, None),
+            bounded(None, 9),
+            bounded(8, None),
+            workload(maxSequencesPerInstance=9),
+        ],
+        reject=[bounded(8, 9), bounded(8, None, 9)],
+    ),
+    case(
         "spec.workloads",
         "exactly one workload must have `default: true`",
         accept=[policy(workloads=[REST, ALL]), policy(workloads=[ALL, {**REST, "default": False}])],
@@ -93,6 +115,7 @@ RULES = (
             alert(metric="Attainment", threshold=100),
             alert(metric="Attainment", baselinePercent=100),
             alert(metric="TTFT", threshold=101),
+            alert(metric="PredictionError", threshold=101),
         ],
         reject=[
             alert(metric="Attainment", threshold=101),
@@ -137,6 +160,13 @@ ENUMS = (
     EnumCase(KIND, "spec.mode", lambda value: policy(mode=value)),
     EnumCase(
         KIND, "spec.workloads[].routing.strategy", lambda v: workload(routing={"strategy": v})
+    ),
+    EnumCase(KIND, "spec.workloads[].queue.onTimeout", lambda v: workload(queue={"onTimeout": v})),
+    EnumCase(KIND, "spec.queue.onTimeout", lambda value: policy(queue={"onTimeout": value})),
+    EnumCase(KIND, "spec.scheduler.mode", lambda value: policy(scheduler={"mode": value})),
+    EnumCase(KIND, "spec.scheduler.order", lambda value: policy(scheduler={"order": value})),
+    EnumCase(
+        KIND, "spec.scheduler.enginePriority", lambda v: policy(scheduler={"enginePriority": v})
     ),
     EnumCase(KIND, "spec.alerts[].metric", lambda value: alert(metric=value, threshold=1)),
     EnumCase(KIND, "spec.alerts[].severity", lambda v: alert(severity=v, threshold=1)),

@@ -68,6 +68,9 @@ POLICY = policy(
                 "pTokenOffset": 1,
                 "maxPTokens": 100_000,
             },
+            "maxConcurrent": 64,
+            "maxSequencesPerInstance": 16,
+            "queue": {"maxWaitSeconds": 10, "onTimeout": "Reject"},
         },
         {
             **REST,
@@ -80,6 +83,15 @@ POLICY = policy(
             },
         },
     ],
+    queue={"maxWaitSeconds": 60, "onTimeout": "Degrade"},
+    batch={"maxSequences": 32, "kvPercent": 90, "queuedPrefillMilliseconds": 500},
+    scheduler={
+        "mode": "Enforce",
+        "order": "SimulatedAnnealing",
+        "timeoutMilliseconds": 2,
+        "annealing": {"iterations": 50, "coolingPercent": 90, "acceptancePercent": 70},
+        "enginePriority": "Header",
+    },
     alerts=[
         {
             "name": "a",

@@ -3,28 +3,14 @@
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictBool, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from steelyard_router.config import Name
-
-from .base import (
-    Count,
-    Int,
-    Label,
-    Metadata,
-    Milliseconds,
-    Model,
-    ObjectMeta,
-    Percent,
-    Positive,
-    Seconds,
-    twice,
-)
-from .routing import Routing
+from .alert import Alert
+from .base import Label, Metadata, Model, ObjectMeta, twice
+from .waiting import Batch, Queue, Scheduler
+from .workload import Workload
 
 Mode = Literal["Enforce", "DryRun"]
-Metric = Literal["Score", "TTFT", "TPOT", "E2E", "Attainment"]
-AttainmentPercent = Annotated[Int, Field(ge=1, le=100)]
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -37,111 +23,15 @@ class TargetRef(Model):
     name: Label
 
 
-class HeaderMatch(Model):
-    """A request header with exactly this value; names compare without case."""
-
-    name: Annotated[str, Field(max_length=256, pattern=r"^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")]
-    value: Annotated[str, Field(max_length=4096)]
-
-
-class Match(Model):
-    """A workload takes a request when every given part matches. `paths` are prefixes."""
-
-    headers: Annotated[tuple[HeaderMatch, ...], Field(max_length=16)] = ()
-    models: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=253)], ...], Field(max_length=16)
-    ] = ()
-    paths: Annotated[
-        tuple[Annotated[str, Field(max_length=1024, pattern=r"^/\S*$")], ...], Field(max_length=16)
-    ] = ()
-    prompt_tokens_min: Count | None = None
-    prompt_tokens_max: Count | None = None
-
-    @field_validator("headers")
-    @classmethod
-    def _unique_headers(cls, headers: tuple[HeaderMatch, ...]) -> tuple[HeaderMatch, ...]:
-        if again := twice([header.name.lower() for header in headers]):
-            raise ValueError(f"header names must be unique; given twice: {', '.join(again)}")
-        return headers
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        low, high = self.prompt_tokens_min, self.prompt_tokens_max
-        if low is not None and high is not None and low > high:
-            raise ValueError("promptTokensMin is above promptTokensMax: nothing could match")
-        return self
-
-
-class Slo(Model):
-    """The targets. An absent one takes no part in any cost."""
-
-    ttft_milliseconds: Milliseconds | None = None
-    tpot_milliseconds: Milliseconds | None = None
-    e2e_milliseconds: Milliseconds | None = None
-    attainment_percent: AttainmentPercent | None = None
-
-
-class Weights(Model):
-    """What a missed share of each target costs; absent 60 / 30 / 10. There is no sum rule."""
-
-    ttft_percent: Percent | None = None
-    tpot_percent: Percent | None = None
-    e2e_percent: Percent | None = None
-
-
-class Workload(Model):
-    """One class of requests."""
-
-    name: Name
-    default: StrictBool | None = None
-    match: Match = Match()
-    priority: Annotated[Int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
-    slo: Slo = Slo()
-    weights: Weights | None = None
-    routing: Routing = Routing()
-
-
-class Alert(Model):
-    """A rule over a windowed distribution.
-
-    `threshold` is in tokens x requests (Score), milliseconds (TTFT, TPOT, E2E) or percent
-    (Attainment, where it is a floor).
-    """
-
-    name: Name
-    metric: Metric
-    percentile: Annotated[Int, Field(ge=1, le=100)] | None = None
-    threshold: Positive | None = None
-    baseline_percent: Annotated[Int, Field(ge=1, le=100_000)] | None = None
-    window_seconds: Seconds | None = None
-    for_seconds: Annotated[Int, Field(ge=0, le=86_400)] | None = None
-    clear_percent: Annotated[Int, Field(ge=1, le=100)] | None = None
-    min_samples: Positive | None = None
-    repeat_seconds: Annotated[Int, Field(ge=300, le=3300)] | None = None
-    severity: Literal["Warning", "Normal"] | None = None
-    workloads: Annotated[tuple[Name, ...], Field(max_length=16)] = ()
-
-    @model_validator(mode="after")
-    def _one_bound(self) -> Self:
-        if (self.threshold is None) == (self.baseline_percent is None):
-            raise ValueError("give exactly one of threshold and baselinePercent")
-        if (
-            self.metric == "Attainment"
-            and max(self.threshold or 0, self.baseline_percent or 0) > 100
-        ):
-            raise ValueError(
-                "Attainment is a percentage and its bound a floor: "
-                "threshold or baselinePercent must be at most 100"
-            )
-        return self
-
-
 class SLOPolicySpec(Model):
-    """Which services, which classes of requests, which alerts."""
+    """Which services, which classes of requests, who waits for what, which alerts."""
 
     target_refs: Annotated[tuple[TargetRef, ...], Field(min_length=1, max_length=16)]
     mode: Mode = "Enforce"
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=16)]
+    queue: Queue | None = None
+    batch: Batch | None = None
+    scheduler: Scheduler | None = None
     alerts: Annotated[tuple[Alert, ...], Field(max_length=16)] = ()
 
     @field_validator("target_refs")
@@ -178,9 +68,19 @@ class SLOPolicySpec(Model):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        most = self.batch and self.batch.max_sequences
+        if most and any((one.max_sequences_per_instance or 0) > most for one in self.workloads):
+            raise ValueError(
+                "maxSequencesPerInstance of a workload is above batch.maxSequences, so it could "
+                "never be reached"
+            )
+        return self
+
 
 class SLOPolicy(Model):
-    """Targets, weights, routing and alerts for the services that it names."""
+    """Targets, weights, routing, waiting and alerts for the services that it names."""
 
     api_version: Literal["steelyard.io/v1alpha1"]
     kind: Literal["SLOPolicy"]

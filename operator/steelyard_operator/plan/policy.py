@@ -1,7 +1,7 @@
 """Compiles an SLOPolicy into the `policy` part of the router's configuration.
 
 Only what is given is passed on: what is absent keeps the router's own default, so a default can be
-improved without touching stored objects.
+improved without touching stored objects. Units become the router's: `...Seconds` is `..._s` there.
 """
 
 import json
@@ -9,9 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from steelyard_operator.api.alert import Alert
 from steelyard_operator.api.base import Model
 from steelyard_operator.api.routing import Routing
-from steelyard_operator.api.slopolicy import Alert, Match, Slo, SLOPolicy, Workload
+from steelyard_operator.api.slopolicy import SLOPolicy, SLOPolicySpec
+from steelyard_operator.api.waiting import Queue
+from steelyard_operator.api.workload import Match, Slo, Workload
 from steelyard_operator.errors import InvalidPolicyError
 from steelyard_router import config
 
@@ -37,8 +40,9 @@ def _compiled(policy: SLOPolicy) -> config.Policy:
     spec = policy.spec
     try:
         return config.Policy(
-            workloads=tuple(_workload(workload) for workload in spec.workloads),
+            workloads=tuple(_workload(workload, spec.queue) for workload in spec.workloads),
             alerts=tuple(_alert(alert) for alert in spec.alerts),
+            **_waiting(spec),
         )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -55,11 +59,38 @@ def default_policy(routing: Routing | None) -> config.Policy:
 
 
 def _given(model: Model) -> dict[str, Any]:
-    return model.model_dump(exclude_none=True)
+    """What is given, in the router's units."""
+    given = model.model_dump(exclude_none=True)
+    return {_in_router_units(name): value for name, value in given.items()}
 
 
-def _workload(workload: Workload) -> config.Workload:
-    given = workload.model_dump(include={"name", "default", "priority"}, exclude_none=True)
+def _in_router_units(name: str) -> str:
+    for unit, short in (("_milliseconds", "_ms"), ("_seconds", "_s")):
+        if name.endswith(unit):
+            return name.removesuffix(unit) + short
+    return name
+
+
+def _waiting(spec: SLOPolicySpec) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if spec.queue is not None:
+        given["queue"] = config.Queue(**_given(spec.queue))
+    if spec.batch is not None:
+        given["batch"] = config.Batch(**_given(spec.batch))
+    if spec.scheduler is not None:
+        given["scheduler"] = config.SchedulerSettings(**_given(spec.scheduler))
+    return given
+
+
+def _workload(workload: Workload, shared: Queue | None) -> config.Workload:
+    """`shared` is the policy's queue. A router takes a workload's in place of it as a whole, so
+    what the workload leaves out is filled in here.
+    """
+    plain = {"name", "default", "priority", "max_concurrent", "max_sequences_per_instance"}
+    given = workload.model_dump(include=plain, exclude_none=True)
+    if workload.queue is not None:
+        queue = {**({} if shared is None else _given(shared)), **_given(workload.queue)}
+        given["queue"] = config.Queue(**queue)
     weights = workload.weights
     return config.Workload(
         **given,
@@ -94,6 +125,4 @@ def _targets(slo: Slo) -> config.Targets:
 
 
 def _alert(alert: Alert) -> config.Alert:
-    given = _given(alert)
-    seconds = {"window_seconds": "window_s", "for_seconds": "for_s", "repeat_seconds": "repeat_s"}
-    return config.Alert(**{seconds.get(name, name): value for name, value in given.items()})
+    return config.Alert(**_given(alert))

@@ -145,6 +145,14 @@ def workload(**parts: object) -> Tree:
     return {"workloads": [{"name": "all", "default": True, **parts}]}
 
 
+def waiting(**parts: object) -> Tree:
+    return {"queue": parts}
+
+
+def annealed(**parts: object) -> Tree:
+    return {"scheduler": {"order": "SimulatedAnnealing", "annealing": parts}}
+
+
 def alert(**parts: object) -> Tree:
     return {"alerts": [{"name": "a", "metric": "Score", "threshold": 1, **parts}]}
 
@@ -189,6 +197,22 @@ POLICY: dict[str, tuple[Tree, Tree]] = {
     ),
     "workloads.routing.pTokenOffset": ({}, workload(routing={"pTokenOffset": 10})),
     "workloads.routing.maxPTokens": ({}, workload(routing={"maxPTokens": 10})),
+    "workloads.maxConcurrent": ({}, workload(maxConcurrent=8)),
+    "workloads.maxSequencesPerInstance": ({}, workload(maxSequencesPerInstance=8)),
+    "workloads.queue.maxWaitSeconds": ({}, workload(queue={"maxWaitSeconds": 10})),
+    "workloads.queue.onTimeout": ({}, workload(queue={"onTimeout": "Degrade"})),
+    "queue.maxWaitSeconds": (waiting(), waiting(maxWaitSeconds=10)),
+    "queue.onTimeout": (waiting(), waiting(onTimeout="Reject")),
+    "batch.maxSequences": ({}, {"batch": {"maxSequences": 16}}),
+    "batch.kvPercent": ({}, {"batch": {"kvPercent": 90}}),
+    "batch.queuedPrefillMilliseconds": ({}, {"batch": {"queuedPrefillMilliseconds": 500}}),
+    "scheduler.mode": ({}, {"scheduler": {"mode": "DryRun"}}),
+    "scheduler.order": ({}, {"scheduler": {"order": "FCFS"}}),
+    "scheduler.timeoutMilliseconds": ({}, {"scheduler": {"timeoutMilliseconds": 2}}),
+    "scheduler.annealing.iterations": (annealed(), annealed(iterations=50)),
+    "scheduler.annealing.coolingPercent": (annealed(), annealed(coolingPercent=90)),
+    "scheduler.annealing.acceptancePercent": (annealed(), annealed(acceptancePercent=50)),
+    "scheduler.enginePriority": ({}, {"scheduler": {"enginePriority": "Header"}}),
     "alerts.name": (alert(), alert(name="b")),
     "alerts.metric": (alert(), alert(metric="TTFT")),
     "alerts.percentile": (alert(), alert(percentile=99)),

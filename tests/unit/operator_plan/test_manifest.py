@@ -244,6 +244,21 @@ def one(part: str) -> str:
             "spec.workloads[0].routing.strategy",
             "'Multiplicative'",
         ),
+        (
+            f"{{targetRefs: [{{name: a}}], workloads: [{ALL}], scheduler: {{mode: Maybe}}}}",
+            "spec.scheduler.mode",
+            "'Disabled'",
+        ),
+        (
+            f"{{targetRefs: [{{name: a}}], workloads: [{ALL}], batch: {{maxSequence: 8}}}}",
+            "spec.batch.maxSequence",
+            "did you mean `maxSequences`?",
+        ),
+        (
+            one("maxConcurrent: 0"),
+            "spec.workloads[0].maxConcurrent",
+            "greater than or equal to 1",
+        ),
     ],
 )
 def test_a_bad_policy_is_explained(tmp_path: Path, spec: str, field: str, part: str) -> None:

@@ -240,7 +240,7 @@ workloads = st.fixed_dictionaries(
     },
 )
 alerts = st.fixed_dictionaries(
-    {"metric": st.sampled_from(["Score", "TTFT", "Attainment"])},
+    {"metric": st.sampled_from(["Score", "TTFT", "Attainment", "PredictionError"])},
     optional={
         "percentile": st.integers(1, 100),
         "forSeconds": st.integers(0, 86_400),
