@@ -28,6 +28,9 @@ class Known:
     def trusted(self, instance: str) -> bool:
         return self.trust
 
+    def pace(self, instance: str) -> float:
+        return 1.0
+
     def observe(self, instance: str, seen: Observation) -> None: ...
 
 

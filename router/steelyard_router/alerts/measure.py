@@ -2,22 +2,35 @@
 
 Latencies are recorded in seconds and judged in milliseconds; only this module converts. Attainment
 is recorded as 1 for a met SLO and 0 for a missed one, so its percentage is the mean and merges like
-everything else.
+everything else. PredictionError is recorded as |actual / predicted - 1| of TTFT and judged in
+percent.
 """
 
 from typing import Literal, get_args
 
 from steelyard_router.scheduling.histogram import Histogram
 
-Metric = Literal["Score", "TTFT", "TPOT", "E2E", "Attainment"]
+Metric = Literal["Score", "TTFT", "TPOT", "E2E", "Attainment", "PredictionError"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 
-_UNITS: dict[Metric, str] = {"TTFT": " ms", "TPOT": " ms", "E2E": " ms", "Attainment": " %"}
-_SCALES: dict[Metric, float] = {"TTFT": 1000.0, "TPOT": 1000.0, "E2E": 1000.0, "Attainment": 100.0}
+_UNITS: dict[Metric, str] = {
+    "TTFT": " ms",
+    "TPOT": " ms",
+    "E2E": " ms",
+    "Attainment": " %",
+    "PredictionError": " %",
+}
+_SCALES: dict[Metric, float] = {
+    "TTFT": 1000.0,
+    "TPOT": 1000.0,
+    "E2E": 1000.0,
+    "Attainment": 100.0,
+    "PredictionError": 100.0,
+}
 
 
 def measure(metric: Metric, histogram: Histogram, percentile: float) -> float | None:
-    """The percentile in the threshold's unit (tokens x requests, ms), or Attainment in percent."""
+    """The percentile in the threshold's unit (tokens x requests, ms, %); the mean of Attainment."""
     value = histogram.mean if is_floor(metric) else histogram.quantile(percentile / 100)
     return None if value is None else value * _SCALES.get(metric, 1.0)
 

@@ -35,7 +35,8 @@ class Windows:
         }
 
     def record(self, workload: str, metric: Metric, value: float, now: float) -> None:
-        """One sample: Score in tokens x requests, TTFT, TPOT and E2E in seconds.
+        """One sample: Score in tokens x requests, TTFT, TPOT and E2E in seconds, PredictionError
+        as a ratio.
 
         A workload that the policy does not have (any more) is ignored.
         """

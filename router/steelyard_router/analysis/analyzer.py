@@ -7,6 +7,7 @@ usage report, which makes the next request's token counts and expected output be
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -51,6 +52,17 @@ class Analysis:
         return self.client_usage or not self.streams
 
 
+class _Reply(NamedTuple):
+    """Output tokens of one sequence, as RequestView has them; `most` is not below `expected`."""
+
+    expected: float
+    most: float | None
+
+
+_NOTHING = _Reply(1.0, 1.0)
+"""Nothing is decoded, as if the prefill gave the only token."""
+
+
 class Analyzer:
     """One per configuration; `ratio` and `history` live on over reloads."""
 
@@ -79,6 +91,7 @@ class Analyzer:
         workload = placed.workload
         slo, priority = hint.apply(headers, placed.slo, workload.priority, self._hints)
         streams = endpoint.generates and field.flag(fields, "stream")
+        reply = self._reply(endpoint, fields, headers, workload=workload.name, prompt_tokens=tokens)
         view = RequestView(
             workload=workload.name,
             blocks=chain(prompt.head, _seed(model, fields)) if endpoint.prefills else b"",
@@ -86,7 +99,8 @@ class Analyzer:
             prompt_tokens=tokens if endpoint.prefills else 1,
             sequences=prompt.count if fields.get("n") is None else prompt.count * _choices(fields),
             streams=streams,
-            expected_output_tokens=self._output_tokens(endpoint, fields, workload.name, tokens),
+            expected_output_tokens=reply.expected,
+            most_output_tokens=reply.most,
             slo=slo,
             weights=placed.weights,
             priority=priority,
@@ -115,6 +129,7 @@ class Analyzer:
             workload=placed.workload.name,
             streams=streams,
             expected_output_tokens=1.0,
+            most_output_tokens=1.0,
             slo=slo,
             weights=placed.weights,
             priority=priority,
@@ -143,8 +158,9 @@ class Analyzer:
                 media=analysis.media,
             )
         if output_tokens is not None and analysis.generates:
-            each = output_tokens / analysis.view.sequences
-            self._history.learn(analysis.workload.name, analysis.view.prompt_tokens, each)
+            view, each = analysis.view, output_tokens / analysis.view.sequences
+            name = analysis.workload.name
+            self._history.learn(name, view.prompt_tokens, each, view.session)
 
     def _size(self, model: str | None, prompt: Prompt) -> tuple[int, float]:
         """Tokens of the whole prompt, at least 1, and of one hashed block of it."""
@@ -157,18 +173,32 @@ class Analyzer:
             ratio = tokens / prompt.text_bytes
         return round(tokens) or 1, BLOCK_BYTES * ratio
 
-    def _output_tokens(
-        self, endpoint: Endpoint, fields: field.Body, workload: str, prompt_tokens: int
-    ) -> float:
-        """Per sequence; 1 where nothing is decoded, as if the prefill gave the only token."""
+    def _reply(
+        self,
+        endpoint: Endpoint,
+        fields: field.Body,
+        headers: Mapping[str, str],
+        *,
+        workload: str,
+        prompt_tokens: int,
+    ) -> _Reply:
+        """What the client says, or what such replies had; the request's own limit caps both."""
         if not endpoint.generates:
-            return 1.0
+            return _NOTHING
         limit = None
         for name in endpoint.output_limits:
             if fields.get(name) is not None:
                 limit = field.whole(fields, name, least=0)
                 break
-        return self._history.expected(workload, prompt_tokens, limit)
+        history = self._history
+        most = history.most(workload, prompt_tokens, limit)
+        said = hint.output_tokens(headers, self._hints)
+        if said is None:
+            session = headers.get(SESSION_HEADER)
+            expected = history.expected(workload, prompt_tokens, limit, session)
+        else:
+            expected = float(said if limit is None else max(1, min(said, limit)))
+        return _Reply(expected, None if most is None else max(most, expected))
 
 
 def _endpoint(path: str) -> Endpoint | None:

@@ -1,8 +1,12 @@
-"""What a client's headers may change of its workload's targets and priority.
+"""What a client's headers may change of its workload's targets and priority, and what they tell of
+its reply.
 
 Under LowerOnly a hint can only make the router's task easier: a looser target, a lower priority (a
 smaller number). A target that the workload does not have cannot be loosened, so there the hint says
 nothing. Trusted takes hints as they are, Ignore does not look at them.
+
+How long its reply will be a client may say unless hints are ignored. That makes a request neither
+stricter nor more urgent; who says too little gains a place among the short ones, at most.
 """
 
 import re
@@ -16,10 +20,12 @@ from steelyard_router.scheduling.request import SLO
 TTFT_HEADERS = ("x-slo-ttft-ms", "x-llm-d-slo-ttft-ms")
 TPOT_HEADERS = ("x-slo-tpot-ms", "x-llm-d-slo-tpot-ms")
 PRIORITY_HEADER = "x-steelyard-priority"
+OUTPUT_HEADER = "x-steelyard-output-tokens"
 
 _HEADERS = frozenset({*TTFT_HEADERS, *TPOT_HEADERS, PRIORITY_HEADER})
 _MILLISECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 _PRIORITY = re.compile(r"-?[0-9]{1,9}")
+_TOKENS = re.compile(r"[0-9]{1,9}")
 
 
 def apply(
@@ -38,6 +44,16 @@ def apply(
     if asked is not None and (trusted or asked < priority):
         priority = asked
     return slo, priority
+
+
+def output_tokens(headers: Mapping[str, str], hints: ClientHints) -> int | None:
+    """What the client says that each sequence of its reply will have. BadRequest if malformed."""
+    given = headers.get(OUTPUT_HEADER)
+    if given is None or hints is ClientHints.IGNORE:
+        return None
+    if not _TOKENS.fullmatch(given) or not int(given):
+        raise BadRequest(f"{OUTPUT_HEADER} must be a positive integer.", param=OUTPUT_HEADER)
+    return int(given)
 
 
 def _looser(asked_s: float, target_s: float | None) -> bool:

@@ -11,6 +11,7 @@ from steelyard_router.analysis import hint
 from steelyard_router.analysis.analyzer import Analysis
 from steelyard_router.analysis.workload import WorkloadTable
 from steelyard_router.config import ClientHints, Policy
+from steelyard_router.scheduling.room import Room
 from steelyard_router.scheduling.strategy import Strategy
 from steelyard_router.scheduling.trial import Trial
 
@@ -19,11 +20,16 @@ class Shadow:
     """One policy on trial, compiled; `strategies` by workload name."""
 
     def __init__(
-        self, policy: Policy, strategies: Mapping[str, Strategy], hints: ClientHints
+        self,
+        policy: Policy,
+        strategies: Mapping[str, Strategy],
+        hints: ClientHints,
+        room: Room | None = None,
     ) -> None:
         self._workloads = WorkloadTable(policy.workloads)
         self._strategies = strategies
         self._hints = hints
+        self._room = room
 
     def trial(self, path: str, headers: Mapping[str, str], analysis: Analysis) -> Trial:
         """The request of `analysis` under this policy."""
@@ -39,4 +45,5 @@ class Shadow:
             ),
             self._strategies[workload.name],
             workload.routing.max_p_tokens,
+            self._room,
         )

@@ -1,6 +1,6 @@
 """All that a router does in a cluster, as one part of the app: finds engines, follows the
-ConfigMap, judges alerts together with the other replicas, and reports. It owns the connection to
-the API server.
+ConfigMap, judges alerts together with the other replicas, tells of drift, and reports. It owns the
+connection to the API server.
 
 None of it is in a request's way: while the API server cannot be reached, the router serves from
 what it knows.
@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from steelyard_router.cluster.alert import ClusterAlerts
 from steelyard_router.cluster.config_source import ConfigSource
+from steelyard_router.cluster.drift import DriftTeller
 from steelyard_router.cluster.engine_source import EngineSource
 from steelyard_router.cluster.refusal import RefusalTeller
 from steelyard_router.cluster.station import COMPONENT
@@ -94,8 +95,11 @@ class Cluster:
             kube, component=COMPONENT, instance=identity.name, wall=time.time, clock=clock
         )
         self._refusals = RefusalTeller(writer, settings, wall=time.time)
+        drifts = DriftTeller(
+            writer, settings, host.observer.drift.states, clock=clock, wall=time.time
+        )
         self._engines: EngineSource | None = None
-        self.duties: list[Duty] = [configs.run, self._refusals.run]
+        self.duties: list[Duty] = [configs.run, self._refusals.run, drifts.run]
         if settings.engine_service is not None:
             self._engines = EngineSource(kube, settings, found=host.found, rng=rng)
             self.duties.append(self._engines.run)

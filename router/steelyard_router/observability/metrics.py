@@ -12,8 +12,15 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
+from steelyard_router.observability.accuracy import ERROR_BOUNDS
 from steelyard_router.observability.exposition import Family
 from steelyard_router.observability.observer import Observer
+from steelyard_router.observability.prediction_view import (
+    ERROR_NAME,
+    ERROR_TEXT,
+    drift_family,
+    error_rows,
+)
 from steelyard_router.observability.series import (
     CODES,
     E2E_BOUNDS_S,
@@ -108,6 +115,16 @@ INSTANCE_GAUGES: tuple[tuple[str, str, Callable[[InstanceView], float]], ...] = 
         attrgetter("usable"),
     ),
     (
+        "steelyard_instance_width_sequences",
+        "Sequences its engine was seen to run at once; +Inf while it has let none wait.",
+        attrgetter("width"),
+    ),
+    (
+        "steelyard_instance_pace_ratio",
+        "How many times as long as before the same work takes; 1 where nothing has changed.",
+        attrgetter("pace"),
+    ),
+    (
         "steelyard_breaker_state",
         "Circuit breaker: 0 closed, 1 returning, 2 half open, 3 open.",
         lambda instance: BREAKER_LEVELS[instance.breaker],
@@ -122,6 +139,11 @@ ROUTER_GAUGES: tuple[tuple[str, str, Callable[[RouterSnapshot], float]], ...] = 
     ),
     ("steelyard_requests_running", "Requests past admission.", attrgetter("running")),
     ("steelyard_requests_waiting", "Requests waiting in the queue.", attrgetter("waiting")),
+    (
+        "steelyard_line_waiting",
+        "Of those, requests waiting for an instance with room.",
+        attrgetter("in_line"),
+    ),
     ("steelyard_index_bytes", "Bytes the prefix index takes.", attrgetter("index.bytes")),
     (
         "steelyard_index_blocks",
@@ -209,6 +231,8 @@ def _workloads(observer: Observer) -> Iterator[Family]:
         SCORE_BOUNDS,
         ((labels, book.score) for labels, book in rows),
     )
+    yield _histogram(ERROR_NAME, ERROR_TEXT, ERROR_BOUNDS, error_rows(observer))
+    yield drift_family(observer)
 
 
 def _router(observer: Observer, snapshot: RouterSnapshot) -> Iterator[Family]:
@@ -228,6 +252,11 @@ def _router(observer: Observer, snapshot: RouterSnapshot) -> Iterator[Family]:
         "steelyard_config_reloads",
         "Configurations swapped in (ok) or refused (error).",
         (({"result": result}, n) for result, n in list(observer.reloads.items())),
+    )
+    yield _counter(
+        "steelyard_line_would_wait",
+        "Requests that a scheduler on trial would have let wait for an instance with room.",
+        (({"workload": name}, n) for name, n in list(snapshot.would_wait.items())),
     )
     yield _counter(
         "steelyard_index_budget_evictions",

@@ -10,14 +10,17 @@ before anybody reads: a loop over many runs in warm caches and takes half the ti
 calls. So readers come through the observer, to the windows too, and miss no request.
 """
 
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
 from steelyard_router.alerts.exchange import Measured
 from steelyard_router.alerts.window import Windows
 from steelyard_router.config import RouterConfig, Targets
+from steelyard_router.observability.accuracy import Accuracy
 from steelyard_router.observability.decision import DecisionLog
+from steelyard_router.observability.drift import DriftBook
 from steelyard_router.observability.outcome import Outcome
 from steelyard_router.observability.promise import attainment, feed
 from steelyard_router.observability.recorder import Recorder
@@ -38,7 +41,9 @@ LINGER_S = 300.0
 MAX_LINGERING = 32
 MAX_REASONS = 16
 BATCH = 64
-"""Requests that are noted before they are counted: a quarter of a millisecond's work."""
+"""Requests that are noted before they are counted: under a millisecond's work."""
+
+log = logging.getLogger("steelyard.router")
 
 
 @dataclass(slots=True)
@@ -51,12 +56,14 @@ class WorkloadBook:
     requests: int = 0
     queue: Buckets = field(default_factory=lambda: Buckets(QUEUE_BOUNDS_S))
     score: Buckets = field(default_factory=lambda: Buckets(SCORE_BOUNDS))
+    accuracy: Accuracy = field(default_factory=Accuracy)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome, now: float) -> None:
         self.requests += 1
         self.queue.add(outcome.queue_s)
         if outcome.score is not None:
             self.score.add(outcome.score)
+        self.accuracy.add(outcome, now)
 
 
 class Observer:
@@ -77,6 +84,7 @@ class Observer:
         self._policy = config.policy
         self._series = SeriesTable()
         self._overhead = Buckets(OVERHEAD_BOUNDS_S)
+        self._drift = DriftBook(now)
         self._noted: list[tuple[Outcome, float]] = []
         self.retries: dict[str, int] = {}
         self.reloads = {"ok": 0, "error": 0}
@@ -104,6 +112,20 @@ class Observer:
     def measured(self, now: float) -> Measured:
         """What this replica has to add to what alerts judge."""
         return Measured.of(self._policy, self.windows, now)
+
+    @property
+    def drift(self) -> DriftBook:
+        """Whether predictions still fit."""
+        self._count()
+        return self._drift
+
+    def judge_drift(self, paces: Mapping[str, float], now: float) -> None:
+        """To be called every second or so; `paces` are the instances' (Scheduler.paces)."""
+        for state in self.drift.judge(paces, now):
+            if state.drifting:
+                log.warning("predictions drift (%s): %s", state.monitor, "; ".join(state.what))
+            else:
+                log.info("predictions drift no more (%s)", state.monitor)
 
     @property
     def shadow(self) -> ShadowBook | None:
@@ -163,6 +185,7 @@ class Observer:
             if book.removed_at is not None and now - book.removed_at > LINGER_S:
                 del self._books[name]
                 self._series.drop_workload(name)
+        self._drift.keep(self._books)
 
     def workloads(self) -> list[tuple[str, WorkloadBook]]:
         """Configured ones in their order, then those removed of late; OTHER only if it has any."""
@@ -195,7 +218,8 @@ class Observer:
             book = self._books.get(name)
             if book is None:
                 name, book = OTHER, self._books[OTHER]
-            book.add(outcome)
+            book.add(outcome, now)
+            self._drift.add(name, outcome, now)
             self._series.get(name, outcome.instance).add(outcome)
             if outcome.attempts:
                 self._overhead.add(outcome.overhead_s)

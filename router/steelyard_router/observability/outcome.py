@@ -37,6 +37,12 @@ class Outcome:
     queue_s: float = 0.0
     overhead_s: float = 0.0
     """Time the router itself took before the first upstream byte was sent, queueing apart."""
+    placed_s: float = 0.0
+    """From when it came in until the instance that has answered it was chosen."""
+    predicted_ttft_s: float | None = None
+    """From then on, as it was predicted then;"""
+    predicted_tpot_s: float | None = None
+    """both None where the instance was not known well enough."""
     ttft_s: float | None = None
     tpot_s: float | None = None
     e2e_s: float | None = None
@@ -46,3 +52,16 @@ class Outcome:
     """Whether that policy would have chosen the same instance at first."""
     asked: Asked | None = None
     """Only while somebody records."""
+
+    @property
+    def ttft_error(self) -> float | None:
+        """|actual / predicted - 1|, from the choice of the instance on."""
+        if self.ttft_s is None or not self.predicted_ttft_s:
+            return None
+        return abs((self.ttft_s - self.placed_s) / self.predicted_ttft_s - 1)
+
+    @property
+    def tpot_error(self) -> float | None:
+        if self.tpot_s is None or not self.predicted_tpot_s:
+            return None
+        return abs(self.tpot_s / self.predicted_tpot_s - 1)

@@ -38,5 +38,7 @@ def feed(
         record(workload, "TPOT", outcome.tpot_s, now)
     if outcome.e2e_s is not None:
         record(workload, "E2E", outcome.e2e_s, now)
+    if (error := outcome.ttft_error) is not None:
+        record(workload, "PredictionError", error, now)
     if held is not None:
         windows.met(workload, ok=held, now=now)

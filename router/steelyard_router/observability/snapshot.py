@@ -5,11 +5,13 @@ Values only, so that a metric and a status line that name the same thing can nev
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 from steelyard_router.alerts.figure import ServiceFigures
 from steelyard_router.config import ObjectRef
 from steelyard_router.observability.observer import Observer
+from steelyard_router.scheduling.predictor import Coefficients
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,14 @@ class InstanceView:
     index_blocks: int = 0
     leases: int = 0
     models: tuple[str, ...] = ()
+    coefficients: Coefficients | None = None
+    """What its steps cost, as far as is known;"""
+    trusted: bool = False
+    """whether that is well enough known to go by."""
+    pace: float = 1.0
+    """How many times as long as before its work takes."""
+    width: float = inf
+    """Sequences that its engine was seen to run at once; inf while it has let none wait."""
 
     @property
     def usable(self) -> bool:
@@ -63,6 +73,11 @@ class RouterSnapshot:
     leases_held: int = 0
     running: int = 0
     waiting: int = 0
+    """For admission or in line,"""
+    in_line: int = 0
+    """of those for an instance with room."""
+    would_wait: Mapping[str, int] = field(default_factory=dict)
+    """By workload, requests that a scheduler on trial would have let wait."""
     index: IndexView = IndexView()
     instances: tuple[InstanceView, ...] = ()
     alerts: tuple[Mapping[str, object], ...] = ()

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from steelyard_router.observability.observer import Observer
+from steelyard_router.observability.prediction_view import prediction
 from steelyard_router.observability.service_view import service_status
 from steelyard_router.observability.shadow_view import shadow_status
 from steelyard_router.observability.snapshot import InstanceView, RouterSnapshot
@@ -36,6 +37,7 @@ def status(snapshot: RouterSnapshot, observer: Observer, now: float, wall: float
         "leases_held": snapshot.leases_held,
         "running": snapshot.running,
         "waiting": snapshot.waiting,
+        "line": {"waiting": snapshot.in_line, "would_wait": dict(snapshot.would_wait)},
         "index": {
             "blocks": snapshot.index.blocks,
             "holders": snapshot.index.holders,
@@ -46,6 +48,9 @@ def status(snapshot: RouterSnapshot, observer: Observer, now: float, wall: float
         "alerts": _alerts(snapshot.alerts, now, wall),
         "workloads": _workloads(observer, now),
         "service": snapshot.service and service_status(snapshot.service, now),
+        "prediction": prediction(
+            observer, snapshot.instances, now, lambda since: _time(since, now, wall)
+        ),
         "totals": _totals(observer),
     }
 
@@ -59,6 +64,7 @@ def _instance(instance: InstanceView) -> Json:
         "healthy": instance.healthy,
         "breaker": instance.breaker,
         "limit": None if instance.limit == float("inf") else instance.limit,
+        "width": None if instance.width == float("inf") else instance.width,
         "queued_tokens": round(instance.queued_tokens),
         "requests": round(instance.requests),
         "context_tokens": round(instance.context_tokens),

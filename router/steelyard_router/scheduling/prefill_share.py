@@ -16,17 +16,26 @@ MOST: Final = 0.9
 class PrefillShare:
     """Between 0 and MOST, fading with time."""
 
-    __slots__ = ("_at_s", "_seconds")
+    __slots__ = ("_at_s", "_pairs", "_seconds", "_tokens")
 
     def __init__(self) -> None:
-        self._seconds = 0.0
+        self._seconds = self._tokens = self._pairs = 0.0
         self._at_s = 0.0
 
-    def add(self, seconds: float, now: float) -> None:
-        """A prompt that takes so long has been placed there."""
-        self._seconds = self._seconds * exp((self._at_s - now) / MEMORY_S) + seconds
+    def add(self, seconds: float, now: float, *, tokens: int = 0, pairs: int = 0) -> None:
+        """A prompt that takes so long has been placed there, with so much to compute."""
+        fade = exp((self._at_s - now) / MEMORY_S)
+        self._seconds = self._seconds * fade + seconds
+        self._tokens = self._tokens * fade + tokens
+        self._pairs = self._pairs * fade + pairs
         self._at_s = now
 
     def at(self, now: float) -> float:
         share = self._seconds * exp((self._at_s - now) / MEMORY_S) / MEMORY_S
+        return share if share < MOST else MOST
+
+    def priced(self, prefill_s: float, attention_s: float, now: float) -> float:
+        """The same by what a token and a pair cost now, whatever they cost when they came."""
+        fade = exp((self._at_s - now) / MEMORY_S)
+        share = (self._tokens * prefill_s + self._pairs * attention_s) * fade / MEMORY_S
         return share if share < MOST else MOST

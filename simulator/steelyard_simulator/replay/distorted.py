@@ -42,5 +42,8 @@ class Distorted:
     def trusted(self, instance: str) -> bool:
         return self._predictor.trusted(instance)
 
+    def pace(self, instance: str) -> float:
+        return self._predictor.pace(instance)
+
     def observe(self, instance: str, seen: Observation) -> None:
         self._predictor.observe(instance, seen)

@@ -20,6 +20,7 @@ def holding(*values: float) -> Histogram:
         ("TPOT", (0.01, 0.03), 30),
         ("E2E", (1.0, 12.0), 12_000),
         ("Attainment", (1, 1, 1, 0), 75),
+        ("PredictionError", (0.1, 0.85), 85),
     ],
 )
 def test_values_come_in_the_unit_of_their_threshold(
@@ -48,6 +49,7 @@ def test_the_metrics_are_those_of_the_configuration() -> None:
         ("TTFT", 500.0, "500 ms"),
         ("E2E", 12_345.6, "12,346 ms"),
         ("Attainment", 83.25, "83.2 %"),
+        ("PredictionError", 85.0, "85 %"),
     ],
 )
 def test_values_are_shown_short_and_with_their_unit(

@@ -343,3 +343,53 @@ def test_any_json_is_analyzed_or_refused_and_never_crashes(
     assert seen.view.prompt_tokens >= 1
     assert seen.view.sequences >= 1
     assert seen.view.block_tokens > 0
+
+
+def test_what_the_client_says_of_its_reply_is_expected_up_to_the_limit_of_the_request() -> None:
+    said = {"x-steelyard-output-tokens": "700"}
+
+    assert analyze(headers=said, messages=MESSAGES).view.expected_output_tokens == 700
+    capped = analyze(headers=said, messages=MESSAGES, max_tokens=90).view
+    assert (capped.expected_output_tokens, capped.most_output_tokens) == (90, None)
+    assert analyze(headers=said, messages=MESSAGES, max_tokens=0).view.expected_output_tokens == 1
+    with pytest.raises(BadRequest, match="x-steelyard-output-tokens"):
+        analyze(headers={"x-steelyard-output-tokens": "long"}, messages=MESSAGES)
+    assert analyze("/v1/embeddings", said, input="x").view.expected_output_tokens == 1
+
+
+def test_ignored_hints_do_not_tell_how_long_the_reply_will_be() -> None:
+    body = orjson.dumps({"messages": MESSAGES})
+
+    seen = analyzer(ClientHints.IGNORE).analyze(CHAT, {"x-steelyard-output-tokens": "7"}, body)
+
+    assert seen.view.expected_output_tokens == PRIOR_TOKENS
+
+
+def test_a_session_and_the_longest_replies_are_learned_from_what_engines_report() -> None:
+    reader, body = analyzer(), orjson.dumps({"messages": MESSAGES})
+    for number in range(40):
+        session = "wordy" if number % 4 == 0 else f"s{number}"
+        seen = reader.analyze(CHAT, {"x-session-id": session}, body)
+        tokens = 1000 if session == "wordy" else 100
+        reader.learn(seen, prompt_tokens=None, output_tokens=tokens)
+
+    wordy = reader.analyze(CHAT, {"x-session-id": "wordy"}, body).view
+    other = reader.analyze(CHAT, {}, body).view
+    assert wordy.expected_output_tokens is not None
+    assert other.expected_output_tokens is not None
+    assert other.expected_output_tokens < 500
+    assert wordy.expected_output_tokens > 700
+    assert other.most_output_tokens == pytest.approx(1000, rel=0.2)
+
+
+def test_who_is_said_to_answer_at_more_length_than_most_is_counted_with_as_much() -> None:
+    reader, body = analyzer(), orjson.dumps({"messages": MESSAGES})
+    for _ in range(40):
+        reader.learn(reader.analyze(CHAT, {}, body), prompt_tokens=None, output_tokens=100)
+
+    longer = reader.analyze(CHAT, {"x-steelyard-output-tokens": "5000"}, body).view
+    shorter = reader.analyze(CHAT, {"x-steelyard-output-tokens": "5"}, body).view
+
+    assert (longer.expected_output_tokens, longer.most_output_tokens) == (5000, 5000)
+    assert shorter.expected_output_tokens == 5
+    assert shorter.most_output_tokens == pytest.approx(100, rel=0.2)

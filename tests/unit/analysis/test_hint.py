@@ -57,3 +57,19 @@ def test_a_malformed_target_is_refused(hints: ClientHints, name: str, value: str
 def test_a_malformed_priority_is_refused(value: str) -> None:
     with pytest.raises(BadRequest, match="must be an integer"):
         hint.apply({"x-steelyard-priority": value}, TARGETS, 0, LOWER)
+
+
+@pytest.mark.parametrize(("hints", "tokens"), [(LOWER, 12), (TRUSTED, 12), (IGNORE, None)])
+def test_a_client_may_say_how_long_its_reply_will_be_unless_hints_are_ignored(
+    hints: ClientHints, tokens: int | None
+) -> None:
+    assert hint.output_tokens({"x-steelyard-output-tokens": "12"}, hints) == tokens
+    assert hint.output_tokens({}, hints) is None
+
+
+@pytest.mark.parametrize("value", ["", "0", "-5", "1.5", "1e3", "many", " 7", "9" * 10, "٣"])
+def test_a_malformed_length_is_refused(value: str) -> None:
+    with pytest.raises(BadRequest, match="must be a positive integer") as refusal:
+        hint.output_tokens({"x-steelyard-output-tokens": value}, LOWER)
+
+    assert refusal.value.param == "x-steelyard-output-tokens"

@@ -1,6 +1,7 @@
 import pytest
 
-from steelyard_router.analysis.history import PRIOR_TOKENS, OutputHistory
+from steelyard_router.analysis.history import PRIOR_TOKENS, SESSIONS, OutputHistory
+from steelyard_router.analysis.quantile import ENOUGH
 
 SHORT, LONG = 700, 20_000
 """Lengths of prompts, far from each other."""
@@ -106,3 +107,63 @@ def test_workloads_long_gone_are_forgotten() -> None:
     assert history.expected("w0", SHORT, None) == PRIOR_TOKENS
     assert history.expected("w1", SHORT, None) == 5
     assert history.expected("kept", SHORT, None) == 7
+
+
+def test_a_session_that_answers_at_length_is_expected_to_go_on_and_others_are_not() -> None:
+    history = OutputHistory()
+    for number in range(200):
+        history.learn("chat", SHORT, 100, f"s{number}")
+    for _ in range(8):
+        history.learn("chat", SHORT, 1000, "essay")
+
+    known = history.expected("chat", SHORT, None)
+    assert known < 250
+    assert 700 < history.expected("chat", SHORT, None, "essay") < 1000
+    assert history.expected("chat", SHORT, None, "never heard of") == known
+    assert history.expected("chat", SHORT, 300, "essay") == 300
+    assert history.expected("code", SHORT, None, "essay") == PRIOR_TOKENS  # it has that name there
+
+
+def test_one_answer_of_a_session_counts_less_than_all_others() -> None:
+    history = OutputHistory()
+    for _ in range(500):
+        history.learn("chat", SHORT, 100)
+    history.learn("chat", SHORT, 600, "s")
+
+    assert 100 < history.expected("chat", SHORT, None, "s") < 350
+
+
+def test_sessions_heard_of_longest_ago_are_forgotten() -> None:
+    history = OutputHistory()
+    for number in range(SESSIONS):
+        history.learn("chat", SHORT, 900, f"s{number}")
+    history.learn("chat", SHORT, 900, "s0")
+    history.learn("chat", SHORT, 900, "one too many")
+    for _ in range(200):
+        history.learn("chat", SHORT, 10)
+
+    assert history.expected("chat", SHORT, None, "s0") > 300
+    assert history.expected("chat", SHORT, None, "s1") == history.expected("chat", SHORT, None)
+
+
+def test_the_most_is_not_known_before_there_are_enough_answers() -> None:
+    history = OutputHistory()
+    assert history.most("chat", SHORT, None) is None
+
+    for _ in range(ENOUGH - 1):
+        history.learn("chat", SHORT, 50)
+    assert history.most("chat", SHORT, None) is None
+
+    history.learn("chat", SHORT, 50)
+    assert history.most("chat", SHORT, None) == pytest.approx(50, rel=0.2)
+    assert history.most("chat", SHORT, 16) == 16
+    assert history.most("chat", SHORT, 0) == 1
+
+
+def test_the_most_is_by_the_length_of_the_prompt_where_enough_such_answers_are_known() -> None:
+    history = taught(500, 20, answers=200)
+    history.learn("chat", 3000, 5000)
+
+    assert history.most("chat", SHORT, None) == pytest.approx(500, rel=0.2)
+    assert history.most("chat", LONG, None) == pytest.approx(20, rel=0.2)
+    assert history.most("chat", 3000, None) == pytest.approx(500, rel=0.2)

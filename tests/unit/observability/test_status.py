@@ -62,7 +62,7 @@ def test_an_instance_shows_its_load_and_its_health(source: MadeUp) -> None:
 
     assert first == {
         "id": "a", "url": "http://a:8000", "state": "ready", "usable": True, "healthy": True,
-        "breaker": "closed", "limit": None, "queued_tokens": 1235, "requests": 3,
+        "breaker": "closed", "limit": None, "width": None, "queued_tokens": 1235, "requests": 3,
         "context_tokens": 4000, "index_blocks": 5, "leases": 3, "models": ["adapter", "m"],
     }  # fmt: skip
     assert (second["usable"], second["limit"], second["state"]) == (False, 0, "draining")

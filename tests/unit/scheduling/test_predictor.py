@@ -249,3 +249,39 @@ def test_coefficients_are_always_finite_and_never_negative(
         predictor.observe(name, Observation(*numbers))
         for each in "abc":
             assert all(isfinite(one) and one > 0 for one in predictor.coefficients(each))
+
+
+def test_a_step_shows_in_the_pace_of_that_instance_alone_and_until_it_is_over() -> None:
+    predictor, rng = made("a", "b"), random.Random(14)
+    for _ in range(300):
+        for name in ("a", "b"):
+            predictor.observe(name, window(rng, FAST))
+    assert (predictor.pace("a"), predictor.pace("b"), predictor.pace("stranger")) == (1, 1, 1)
+
+    for _ in range(40):
+        predictor.observe("a", window(rng, FAST))
+        predictor.observe("b", window(rng, slower(2)))
+    assert predictor.pace("a") == 1
+    assert predictor.pace("b") == pytest.approx(2, rel=0.1)
+
+    for _ in range(60):
+        predictor.observe("b", window(rng, FAST))
+    assert predictor.pace("b") == 1
+
+
+def test_a_fleet_that_slows_down_together_is_seen_to() -> None:
+    predictor, rng = made("a", "b", "c"), random.Random(15)
+    for factor in (1.0, 1.6):
+        for _ in range(200):
+            for name in ("a", "b", "c"):
+                predictor.observe(name, window(rng, slower(factor)))
+
+    for name in ("a", "b", "c"):
+        assert predictor.pace(name) == pytest.approx(1.6, rel=0.1)
+
+
+def test_what_is_learned_at_the_start_is_no_step() -> None:
+    predictor, rng = made("a"), random.Random(16)
+    for _ in range(400):
+        predictor.observe("a", window(rng, slower(9)))
+        assert predictor.pace("a") == 1

@@ -25,6 +25,9 @@ class Listener:
     def coefficients(self, instance: str) -> Coefficients:
         return PRIOR
 
+    def pace(self, instance: str) -> float:
+        return 1.0
+
     def trusted(self, instance: str) -> bool:
         return False
 

@@ -64,8 +64,8 @@ class Gram:
 
 def products(features: list[float], target: float, weight: float) -> list[float]:
     """One equation's part in the sums."""
-    row = [*features, target]
-    return [weight * each * other for each in features for other in row]
+    row, weighted = [*features, target], [weight * each for each in features]
+    return [each * other for each in weighted for other in row]
 
 
 def sweep(ratios: list[float], gram: Gram, centre: list[float], strength: float) -> None:

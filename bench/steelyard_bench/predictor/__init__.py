@@ -1,0 +1,1 @@
+"""How good latency predictions are, and what they cost: `steelyard bench predictor`."""

@@ -1,0 +1,80 @@
+"""Tells the cluster, by an Event on the LLMService, that latency predictions drift.
+
+Every replica tells of what it sees itself. Within SPAN_S a monitor's drift is one occurrence for
+all of them, whoever posts first; while it lasts, each span raises the Event's count, which also
+keeps it from expiring. What was posted is read from the Event, so neither another replica nor a
+restart repeats it. Nothing tells of the end but /status: the Event is then left to expire.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from steelyard_router.config import Kubernetes
+from steelyard_router.kube.error import KubeError
+from steelyard_router.kube.event import Event, EventWriter, Subject
+from steelyard_router.kube.resource import LLM_SERVICE
+from steelyard_router.observability.drift import Drift
+
+REASON = "PredictionDrift"
+LOOK_S = 15.0
+SPAN_S = 900.0
+HOLD_S = 60.0
+"""What is over sooner is not told."""
+
+log = logging.getLogger(__name__)
+
+
+class DriftTeller:
+    """`states` gives the monitors' as they are now; their times are on `clock`."""
+
+    def __init__(
+        self,
+        writer: EventWriter,
+        settings: Kubernetes,
+        states: Callable[[], Iterable[Drift]],
+        *,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        self._writer = writer
+        self._settings = settings
+        self._states = states
+        self._clock = clock
+        self._wall = wall
+        self._failed = False
+
+    async def run(self) -> None:
+        """Never ends by itself. Cancel it."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                for state in self._states():
+                    if state.drifting and self._clock() - state.since >= HOLD_S:
+                        await self._writer.post(drift_event(self._settings, state, self._wall()))
+                self._failed = False
+            except KubeError as error:
+                if not self._failed:
+                    log.warning("cannot post an Event of drift, it is tried again: %s", error)
+                self._failed = True
+
+
+def drift_event(settings: Kubernetes, state: Drift, wall: float) -> Event:
+    """The same monitor at the same time is the same occurrence, whoever sees it."""
+    service = settings.service
+    return Event(
+        involved=Subject(
+            LLM_SERVICE.api_version,
+            LLM_SERVICE.kind,
+            settings.namespace,
+            service.name,
+            service.uid,
+        ),
+        reason=REASON,
+        message=f"Latency predictions drift ({state.monitor}): {'; '.join(state.what)}",
+        type="Warning",
+        action="Predict",
+        occurrence=f"{int(wall // SPAN_S):012d}",
+        key=(REASON, state.monitor.value),
+        ordered=True,
+    )
