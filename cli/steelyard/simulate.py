@@ -1,6 +1,5 @@
 """`steelyard simulate`: compare routing policies on a trace or a mix, in virtual time."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,11 +8,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from steelyard.load import PLAIN_WIDTH, FilePath, PositiveFloat, PositiveInt, write_json
+from steelyard.load import write_json
+from steelyard.parameter import FilePath, PositiveFloat, PositiveInt
 from steelyard.profile_name import ProfileName
 from steelyard.simulate_load import asked_of, users_of
 from steelyard.simulate_table import Key, show, show_capacity
 from steelyard.simulate_type import POLICIES, SCHEDULERS, Changes, Seeds, Slow
+from steelyard.terminal import make_console
 from steelyard_router.scheduling.request import SLO
 from steelyard_simulator.load.mix import MIXES, Mix
 from steelyard_simulator.load.selection import Window
@@ -58,6 +59,9 @@ MIX_INSTANCES = 4
 )
 @click.option(
     "--max-sequences", type=PositiveInt, help="Requests that an engine runs at a time (profile's)."
+)
+@click.option(
+    "--kv-tokens", type=PositiveInt, help="Tokens that an engine has KV memory for (profile's)."
 )
 @click.option(
     "--slow", type=Slow(), multiple=True, help="So many of the engines are that much slower: 8x2.5."
@@ -125,6 +129,7 @@ def command(
     rate_scale: float,
     profile: str,
     max_sequences: int | None,
+    kv_tokens: int | None,
     slow: tuple[tuple[int, float], ...],
     changes: tuple[Change, ...],
     seeds: tuple[int, ...],
@@ -159,7 +164,7 @@ def command(
     usual = MIX_INSTANCES if isinstance(asked, Mix) else TRACE_INSTANCES
     played_s = duration_s if isinstance(asked, Trace) else None
     scenario = Scenario(
-        hardware=Hardware(instances or usual, profile, slow, changes, max_sequences),
+        hardware=Hardware(instances or usual, profile, slow, changes, max_sequences, kv_tokens),
         load=Load(
             window=Window(start_s, played_s, limit, max_input, output_cap),
             rate_scale=rate_scale,
@@ -172,7 +177,7 @@ def command(
         slo=SLO(_seconds(slo_ttft_ms), _seconds(slo_tpot_ms), _seconds(slo_e2e_ms)),
     )
     keys = _keys(policies, schedulers)
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    console = make_console()
     jobs = jobs or cores()
     if isinstance(asked, Mix) and sized:
         found = _capacities(asked, scenario, keys, seeds, jobs)

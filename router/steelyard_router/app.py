@@ -36,10 +36,12 @@ from steelyard_router.observability.admin import make_admin_app
 from steelyard_router.observability.observer import Observer
 from steelyard_router.observability.recorder import Recorder
 from steelyard_router.observability.snapshot import RouterSnapshot
+from steelyard_router.ordering import room_of, wait_limits_of
 from steelyard_router.proxy.admission import Admission
 from steelyard_router.proxy.auth import KeyRing
 from steelyard_router.proxy.catalog import Catalog
 from steelyard_router.proxy.health import Prober
+from steelyard_router.proxy.line import Line, Rules
 from steelyard_router.proxy.membership import Membership
 from steelyard_router.proxy.retry import RetryBudget
 from steelyard_router.proxy.roster import Roster
@@ -90,12 +92,20 @@ class Router:
         self._scheduler = scheduler = Scheduler(index_bytes=config.limits.index_bytes)
         self._admission = Admission(config.limits, clock=time)
         roster = Roster(config.breaker, config.health, on_limit=self._on_limit)
+        active = self._compile(config)
         self.runtime = Runtime(
-            active=self._compile(config),
+            active=active,
             scheduler=scheduler,
             roster=roster,
             catalog=Catalog(roster),
             admission=self._admission,
+            line=Line(
+                scheduler,
+                active.rules,
+                time=time,
+                roster=roster,
+                overloaded=self._admission.overloaded,
+            ),
             budget=RetryBudget(config.retry.budget_percent),
             observer=self.observer,
             time=time,
@@ -125,6 +135,7 @@ class Router:
         runtime.active, runtime.keys = active, keys
         runtime.roster.update(config.breaker, config.health, now)
         runtime.admission.update(config.limits, config.policy.workloads)
+        runtime.line.update(active.rules)
         runtime.budget.update(config.retry.budget_percent)
         self.observer.update(config, now)  # replaces the windows too, which the alerts read next
         self._alerts.replace(config, now)
@@ -170,8 +181,16 @@ class Router:
         shadow = None
         if config.shadow is not None:
             hints = config.service.client_hints
-            shadow = Shadow(config.shadow, strategies_for(config.shadow), hints)
-        return Active(config, analyzer, strategies_for(config.policy), shadow)
+            room = room_of(config.shadow)
+            shadow = Shadow(config.shadow, strategies_for(config.shadow), hints, room)
+        return Active(
+            config,
+            analyzer,
+            strategies_for(config.policy),
+            wait_limits_of(config.policy, config.limits),
+            Rules.of(config, self._rng),
+            shadow,
+        )
 
     @staticmethod
     def _keys(config: RouterConfig) -> KeyRing | None:
@@ -184,7 +203,7 @@ class Router:
 
     def _on_limit(self, instance: str, limit: float) -> None:
         self._scheduler.limit(instance, limit)
-        self._admission.room_made()
+        self.runtime.line.stir(changed=True)
 
     # -- what engines report ----------------------------------------------------------------------
 
@@ -201,7 +220,14 @@ class Router:
             scheduler.reset_cache(instance)
         if report.cache_tokens is not None and member.endpoint.cache_tokens is None:
             scheduler.join(instance, cache_tokens=report.cache_tokens)
-        scheduler.observe(instance, running=report.running, waiting=report.waiting, now=now)
+        scheduler.observe(
+            instance,
+            running=report.running,
+            waiting=report.waiting,
+            now=now,
+            kv_usage=report.kv_usage,
+        )
+        self.runtime.line.stir()
 
     # -- what the router tells about itself -------------------------------------------------------
 
@@ -248,6 +274,7 @@ class Router:
             await self._prober.close()
             await self._poller.close()
             await self.server.close()
+            self.runtime.line.close()
             self._membership.close()
             await admin.cleanup()
 
@@ -276,6 +303,7 @@ class Router:
             now = self._time()
             self.runtime.roster.refresh(now)
             self._membership.tick(now)
+            self.runtime.line.stir()
             if self.runtime.keys is not None:
                 self._refresh_keys(self.runtime.keys)
 
@@ -284,6 +312,7 @@ class Router:
             await asyncio.sleep(SHADOW_TICK_S)
             if (book := self.observer.shadow) is not None:
                 book.judge(self._time())
+            self.observer.judge_drift(self._scheduler.paces(), self._time())
 
     def _refresh_keys(self, keys: KeyRing) -> None:
         fresh = keys.fresh()

@@ -41,6 +41,44 @@ def test_every_workload_has_its_attainment(tmp_path: Path) -> None:
     assert runs[0]["requests"] == runs[2]["requests"] != runs[1]["requests"]
 
 
+def test_within_the_memory_budget_nothing_is_preempted(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+
+    done = simulate(
+        *("--mix", "slo", "--duration", "60", "--rate", "7", "--instances", "2"),
+        *("--kv-tokens", "20000", "--scheduler", "none,fcfs:kv=1e9,fcfs,default"),
+        *("--seeds", "1,2", "--jobs", "1", "--json", str(path)),
+    )
+
+    assert done.exit_code == 0, done.output
+    runs = json.loads(path.read_bytes())["runs"]
+    assert {run["kv_tokens"] for run in runs} == {20000}
+    preempted = {
+        name: [run["preemptions"] for run in runs if run["scheduler"] == name]
+        for name in ("none", "fcfs:kv=1e9", "fcfs", "default")
+    }
+    assert min(preempted["none"]) > 0
+    assert min(preempted["fcfs:kv=1e9"]) > 0
+    assert preempted["fcfs"] == preempted["default"] == [0, 0]
+    assert all(run["failed"] == 0 for run in runs)
+
+
+def test_under_half_of_its_load_the_pool_is_not_there(tmp_path: Path) -> None:
+    """Nobody waits in front of an instance that has room."""
+    path = tmp_path / "runs.json"
+
+    done = simulate(
+        *("--mix", "slo", "--duration", "120", "--rate", "7", "--max-sequences", "16"),
+        *("--scheduler", "none,default", "--jobs", "1", "--json", str(path)),
+    )
+
+    assert done.exit_code == 0, done.output
+    without, ours = json.loads(path.read_bytes())["runs"]
+    assert ours["wait_ms"]["p99"] <= 1.0
+    for name in ("ttft_ms", "tpot_ms", "e2e_ms"):
+        assert ours[name]["mean"] <= 1.01 * without[name]["mean"]
+
+
 def test_the_highest_rate_that_meets_the_slos_is_searched(tmp_path: Path) -> None:
     path = tmp_path / "capacity.json"
 
@@ -73,6 +111,7 @@ def test_the_highest_rate_that_meets_the_slos_is_searched(tmp_path: Path) -> Non
             "unknown scheduler 'best'; known are none",
         ),
         ((*SMALL, "--rate", "1", "--max-sequences", "0"), "0 is not in the range x>=1"),
+        ((*SMALL, "--rate", "1", "--kv-tokens", "9"), "kv_tokens at least one block"),
         ((*SMALL, "--rate", "1e-9"), "slo: no request lies within the limits"),
     ],
 )

@@ -1,5 +1,6 @@
 """Pools over instances of which it is known how many sequences each runs."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -13,6 +14,7 @@ from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import ROOM, Room
 from steelyard_router.scheduling.scheduler import Decision, Scheduler
 from steelyard_router.scheduling.strategy import Multiplicative, Strategy
+from steelyard_router.scheduling.waiting import Ask, OnTimeout, WaitLimit
 
 PRODUCT = Multiplicative()
 
@@ -40,6 +42,8 @@ class Front:
     order_name: str = order.FCFS.name
     room: Room = ROOM
     max_wait_s: float = inf
+    on_timeout: OnTimeout = OnTimeout.PROMOTE
+    at_once: int = sys.maxsize
     seed: int = 1
     strategy: Strategy = PRODUCT
     placed: dict[str, str] = field(default_factory=dict)
@@ -48,9 +52,8 @@ class Front:
 
     def __post_init__(self) -> None:
         rule = order.build(self.order_name, Random(self.seed))
-        self.pool: Pool[str] = Pool(
-            self.scheduler, rule, room=self.room, max_wait_s=self.max_wait_s
-        )
+        self.pool: Pool[str] = Pool(self.scheduler, rule, room=self.room, at_once=self.at_once)
+        self.limit = WaitLimit(self.max_wait_s, self.on_timeout)
 
     def offer(
         self,
@@ -61,7 +64,8 @@ class Front:
         among: frozenset[str] | None = None,
     ) -> str | None:
         """Where it goes at once."""
-        decision = self.pool.offer(key, request or RequestView(), self.strategy, now, among=among)
+        ask = Ask(request or RequestView(), self.strategy, among=among)
+        decision = self.pool.offer(key, ask, self.limit, now)
         return None if decision is None else self._took(key, decision)
 
     def release(self, now: float = 0.0) -> list[tuple[str, str]]:

@@ -43,12 +43,12 @@ from steelyard_router.config.waiting import (
     Annealing,
     Batch,
     EnginePriority,
-    OnTimeout,
     Queue,
     SchedulerMode,
     SchedulerSettings,
 )
 from steelyard_router.config.whole import RouterConfig
+from steelyard_router.scheduling.waiting import OnTimeout
 
 __all__ = [
     "Alert",

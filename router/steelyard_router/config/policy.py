@@ -73,11 +73,11 @@ class Workload(Section):
 class Alert(Section):
     """A rule over a windowed distribution (alerts/). Times in seconds; thresholds in the metric's
     unit: Score in tokens x requests, TTFT, TPOT and E2E in milliseconds, Attainment in percent (a
-    floor).
+    floor), PredictionError in percent of the predicted TTFT.
     """
 
     name: Name
-    metric: Literal["Score", "TTFT", "TPOT", "E2E", "Attainment"]
+    metric: Literal["Score", "TTFT", "TPOT", "E2E", "Attainment", "PredictionError"]
     percentile: Annotated[int, Field(ge=1, le=100)] = 95
     threshold: PositiveInt | None = None
     baseline_percent: PositiveInt | None = None

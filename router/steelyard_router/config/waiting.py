@@ -6,21 +6,11 @@ from typing import Annotated
 from pydantic import Field
 
 from steelyard_router.config.base import PositiveInt, Section
-
-
-class OnTimeout(StrEnum):
-    """What becomes of a request that has waited too long (scheduling/pool): it goes before all
-    others, behind all others, or is refused. Who has waited for twice as long is refused in any
-    case.
-    """
-
-    PROMOTE = "Promote"
-    DEGRADE = "Degrade"
-    REJECT = "Reject"
+from steelyard_router.scheduling.waiting import OnTimeout
 
 
 class Queue(Section):
-    """How long a request may wait for an instance with room (scheduling/pool)."""
+    """How long a request may wait for an instance with room, and what then (scheduling/waiting)."""
 
     max_wait_s: PositiveInt | None = None
     """Absent: as long as in the process's own queue, limits.queue_wait_s."""
@@ -31,7 +21,7 @@ class Batch(Section):
     """When an instance has room for one more (scheduling/room)."""
 
     max_sequences: PositiveInt | None = None
-    """Of all workloads, on one instance; absent: as many as its engine was seen to run at once."""
+    """Of all workloads, on one instance, beside what its engine was seen to run at once."""
     kv_percent: Annotated[int, Field(ge=1, le=100)] = 80
     """Of its KV memory, with what replies are expected to grow by."""
     queued_prefill_ms: PositiveInt | None = None
@@ -54,7 +44,7 @@ class SchedulerMode(StrEnum):
 
     ENFORCE = "Enforce"
     DRY_RUN = "DryRun"
-    OFF = "Off"
+    DISABLED = "Disabled"
 
 
 class EnginePriority(StrEnum):

@@ -24,11 +24,6 @@ RATE_SAMPLES = 64
 
 RETRY_AFTER_MAX_S = 60.0
 
-WOKEN_PER_RELEASE = 8
-"""Requests that look for an instance again when room is made. Waking all of them would cost a
-decision each, for every release, exactly when the router is busiest.
-"""
-
 
 class Ticket:
     """Slots held by one request."""
@@ -71,7 +66,6 @@ class Admission:
         self._lines: dict[str, _Line] = {}
         self._arrivals = 0
         self._released_at: deque[float] = deque(maxlen=RATE_SAMPLES)
-        self._room: OrderedDict[int, asyncio.Future[None]] = OrderedDict()
         self.running = 0
         self.waiting = 0
 
@@ -105,35 +99,6 @@ class Admission:
             raise
         finally:
             timer.cancel()
-
-    async def wait_for_room(self, timeout_s: float) -> bool:
-        """Sleep until something ends or moves on, for a request that no instance can take now.
-
-        True when woken, False when the time is over. Being woken is no promise: try again, and wait
-        again. Each release wakes the few that wait longest.
-        """
-        self._arrivals = number = self._arrivals + 1
-        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._room[number] = woken
-        try:
-            async with asyncio.timeout(timeout_s):
-                await woken
-        except TimeoutError:
-            return not woken.cancelled()  # woken in the very last moment
-        except asyncio.CancelledError:
-            if not woken.cancelled():
-                self.room_made()  # it was this one's turn: others must not sleep on for it
-            raise
-        finally:
-            self._room.pop(number, None)
-        return True
-
-    def room_made(self) -> None:
-        """An instance can take more than before: a request ended, or got past its prefill."""
-        for _ in range(min(WOKEN_PER_RELEASE, len(self._room))):
-            _, woken = self._room.popitem(last=False)
-            if not woken.done():
-                woken.set_result(None)
 
     def update(self, limits: config.Limits, workloads: Iterable[config.Workload] = ()) -> None:
         """Put new limits in force, for those who wait too. What runs beyond them is left to end."""
@@ -188,8 +153,6 @@ class Admission:
         self._released_at.append(self._clock())
         if self.waiting:
             self._admit()
-        if self._room:
-            self.room_made()
 
     def _admit(self) -> None:
         """Let in everyone who can go."""

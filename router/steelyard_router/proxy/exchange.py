@@ -9,10 +9,11 @@ once.
 """
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from steelyard_router.analysis.analyzer import Analysis
-from steelyard_router.config import Timeouts
+from steelyard_router.config import EnginePriority, Timeouts
 from steelyard_router.errors import (
     ClientError,
     NoInstance,
@@ -21,15 +22,17 @@ from steelyard_router.errors import (
     UpstreamTimeout,
 )
 from steelyard_router.observability.outcome import Outcome
+from steelyard_router.proxy import rank
 from steelyard_router.proxy.attempt import Attempt, Cause, Ending
 from steelyard_router.proxy.message import RequestHead, error_bytes, json_bytes
 from steelyard_router.proxy.pool import Pool
 from steelyard_router.proxy.roster import Member
 from steelyard_router.proxy.runtime import Runtime
 from steelyard_router.proxy.verdict import AGAINST_INSTANCE, fill, result_of
-from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate
+from steelyard_router.scheduling.refusal import PlacementError
 from steelyard_router.scheduling.scheduler import Decision
 from steelyard_router.scheduling.trial import Trial
+from steelyard_router.scheduling.waiting import Ask
 
 if TYPE_CHECKING:
     from steelyard_router.proxy.downstream import ClientConnection
@@ -51,6 +54,7 @@ class Exchange:
         "_body",
         "_head",
         "_outcome",
+        "_rank",
         "_request_id",
         "_runtime",
         "_started_s",
@@ -82,6 +86,7 @@ class Exchange:
         self._tried: set[str] = set()
         self._attempts_left = self._active.config.retry.attempts
         self._among: frozenset[str] | None = None
+        self._rank = b""
         self.client = client
         self.time = runtime.time
         self._started_s = runtime.time()
@@ -140,6 +145,9 @@ class Exchange:
         """
         runtime = self._runtime
         self._among = runtime.catalog.among(analysis.model)
+        if self._active.config.policy.scheduler.engine_priority is EnginePriority.HEADER:
+            arrived_s = runtime.wall() - (self.time() - self._started_s)
+            self._rank = rank.line(analysis.view, 1000 * arrived_s)
         ticket = runtime.admission.try_enter(analysis.workload)
         if ticket is None:
             ticket = await runtime.admission.enter(analysis.workload)
@@ -148,7 +156,7 @@ class Exchange:
             runtime.budget.deposit()
             ending = None
             while ending is None or not ending.started:
-                decision = self._choose(analysis, ending) or await self._wait(analysis, ending)
+                decision = await self._place(analysis, ending)
                 self._attempts_left -= 1
                 self._tried.add(decision.instance)
                 ending = await self._attempt(analysis, decision)
@@ -166,60 +174,41 @@ class Exchange:
         """Whether to give this try up for another instance. Charges the budget when the answer is
         yes.
         """
-        if self._attempts_left <= 0 or not self._others():
+        if self._attempts_left <= 0 or not self._runtime.roster.reaches(self._among, self._tried):
             return False
         if cause in ONE_MORE:
             self._attempts_left = min(self._attempts_left, 1)
         return cause in FREE_RETRIES or self._runtime.budget.withdraw()
 
-    def _others(self) -> bool:
-        """Whether another instance could take the request, now or once it has room."""
-        among, tried = self._among, self._tried
-        return any(
-            member.limit > 0
-            for member in self._runtime.roster
-            if member.id not in tried and (among is None or member.id in among)
-        )
-
     def prefilled(self) -> None:
         """The prompt is computed: requests that wait for Q to fall may look again."""
-        self._runtime.admission.room_made()
+        self._runtime.line.stir()
 
-    def _choose(self, analysis: Analysis, last: Ending | None) -> Decision | None:
-        """Picks an instance and takes the lease; None when all that may take it are full now."""
-        runtime = self._runtime
-        try:
-            return runtime.scheduler.choose(
-                analysis.view,
-                self._active.strategies[analysis.workload.name],
-                self.time(),
-                among=self._among,
-                exclude=self._tried,
-                max_p_tokens=analysis.workload.routing.max_p_tokens,
-                explain=runtime.observer.explains,
-                trial=None if self._tried else self._trial,
-            )
-        except (AbovePTokenCap, NoCandidate) as refusal:
-            if last is not None:
-                raise _failure(last) from refusal
-            if isinstance(refusal, NoCandidate) and not self._others():
-                raise NoInstance(
-                    "no instance is healthy and ready; try again shortly", retry_after_s=1.0
-                ) from refusal
-            return None
-
-    async def _wait(self, analysis: Analysis, last: Ending | None) -> Decision:
-        """Waits until an instance has room: all are full, or above the P-token cap."""
-        admission = self._runtime.admission
+    async def _place(self, analysis: Analysis, last: Ending | None) -> Decision:
+        """Picks an instance and takes the lease, once one has room. A request that was tried
+        already has waited for that, and goes at once or not at all.
+        """
+        runtime, active, name = self._runtime, self._active, analysis.workload.name
+        ask = Ask(
+            analysis.view,
+            active.strategies[name],
+            among=self._among,
+            exclude=self._tried,
+            max_p_tokens=analysis.workload.routing.max_p_tokens,
+            explain=runtime.observer.explains,
+            trial=None if self._tried else self._trial,
+        )
         began_s = self.time()
-        give_up_s = began_s + self._active.config.limits.queue_wait_s
-        decision = None
-        while decision is None:
-            if not await admission.wait_for_room(give_up_s - self.time()):
-                raise admission.overloaded("no instance had room for it in time")
-            decision = self._choose(analysis, last)
-        self._outcome.queue_s += self.time() - began_s
-        return decision
+        if last is None:
+            among = partial(runtime.catalog.among, analysis.model)
+            decision = await runtime.line.place(ask, active.wait_limits[name], among)
+            self._among = ask.among
+            self._outcome.queue_s += self.time() - began_s
+            return decision
+        try:
+            return ask.place(runtime.scheduler, began_s)
+        except PlacementError as refusal:
+            raise _failure(last) from refusal
 
     # -- attempts ---------------------------------------------------------------------------------
 
@@ -245,6 +234,7 @@ class Exchange:
             return ending
         finally:
             lease.release(self.time(), served=served)
+            runtime.line.stir()
 
     async def _run(self, attempt: Attempt, member: Member, pool: Pool) -> Ending:
         """Sends the request and waits for its end."""
@@ -257,7 +247,9 @@ class Exchange:
             except OSError as error:
                 return Ending(Cause.CONNECT, f"connection failed ({error.strerror or error})")
         outcome, running = self._outcome, self._runtime.attempts
-        head = self._head.upstream_bytes(member.authority, len(self._body), self._request_id)
+        head = self._head.upstream_bytes(
+            member.authority, len(self._body), self._request_id, self._rank
+        )
         now = self.time()
         if outcome.attempts == 1:
             outcome.overhead_s = now - self._started_s - outcome.queue_s
@@ -283,6 +275,8 @@ class Exchange:
             outcome.trial_agrees = decision.trial == decision.instance
         outcome.score = decision.score
         outcome.predicted_hit_tokens = int(decision.hit_tokens)
+        outcome.placed_s = now - self._started_s
+        outcome.predicted_ttft_s, outcome.predicted_tpot_s = decision.ttft_s, decision.tpot_s
         observer = self._runtime.observer
         if observer.explains:
             strategy = self._active.strategies[analysis.workload.name].name
@@ -307,6 +301,10 @@ class Exchange:
                 decision.lease.correct(usage.cached_tokens, prompt_tokens=usage.prompt_tokens)
             self._active.analyzer.learn(
                 analysis, prompt_tokens=usage.prompt_tokens, output_tokens=usage.output_tokens
+            )
+        elif outcome.streams and outcome.result == "ok":  # its events stand for its tokens
+            self._active.analyzer.learn(
+                analysis, prompt_tokens=None, output_tokens=outcome.output_tokens
             )
 
     # -- answers of our own -----------------------------------------------------------------------

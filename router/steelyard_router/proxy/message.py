@@ -1,15 +1,17 @@
 """HTTP/1.1 heads as values: what a request or response head says, and the bytes we send in its
 place.
 
-Keeps true: every end-to-end header crosses unchanged and in order; every hop-by-hop header (RFC
-9110 7.6.1) and every framing header is ours. Bodies are always re-framed from the parsed message,
-never from the sender's framing, so no peer can smuggle a second request behind a first.
+Keeps true: every end-to-end header crosses unchanged and in order, but for a rank among an engine's
+requests (rank.py); every hop-by-hop header (RFC 9110 7.6.1) and every framing header is ours.
+Bodies are always re-framed from the parsed message, never from the sender's framing, so no peer can
+smuggle a second request behind a first.
 """
 
 import math
 from dataclasses import dataclass, field
 
 from steelyard_router.errors import ClientError
+from steelyard_router.proxy import rank
 
 Header = tuple[bytes, bytes, bytes]
 """Name as it came, name in lower case, value."""
@@ -31,7 +33,7 @@ HOP_BY_HOP = frozenset(
 PLAIN_CONNECTION = frozenset({b"keep-alive", b"close", b"Keep-Alive", b"Close"})
 """Values of a Connection header that declare no further header hop-by-hop."""
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
-REQUEST_DROPPED = HOP_BY_HOP | FRAMING | {b"host", b"expect", b"x-request-id"}
+REQUEST_DROPPED = HOP_BY_HOP | FRAMING | {b"host", b"expect", b"x-request-id", rank.NAME}
 RESPONSE_DROPPED = HOP_BY_HOP | FRAMING | {b"x-request-id", b"x-steelyard-instance"}
 
 BODILESS_METHODS = frozenset({b"GET", b"HEAD", b"OPTIONS", b"DELETE", b"TRACE"})
@@ -135,11 +137,15 @@ class RequestHead:
             lines.append(b"Connection: close\r\n")
         return b"".join([*lines, b"\r\n"])
 
-    def upstream_bytes(self, authority: bytes, body_bytes: int, request_id: bytes) -> bytes:
-        """The head to send to an engine at `authority`, framing a body of `body_bytes`."""
+    def upstream_bytes(
+        self, authority: bytes, body_bytes: int, request_id: bytes, added: bytes = b""
+    ) -> bytes:
+        """The head to send to an engine at `authority`, framing a body of `body_bytes`. `added` are
+        whole header lines of our own.
+        """
         lines = [b"%b %b HTTP/1.1\r\nHost: %b\r\n" % (self.method, self.origin_target, authority)]
         lines += header_lines(self.headers, REQUEST_DROPPED)
-        lines.append(b"X-Request-Id: %b\r\n" % request_id)
+        lines.append(b"X-Request-Id: %b\r\n%b" % (request_id, added))
         if body_bytes or self.method not in BODILESS_METHODS:
             lines.append(b"Content-Length: %d\r\n" % body_bytes)
         lines.append(b"\r\n")

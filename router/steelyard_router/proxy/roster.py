@@ -105,6 +105,14 @@ class Roster:
     def get(self, instance: str) -> Member | None:
         return self._members.get(instance)
 
+    def reaches(self, among: frozenset[str] | None, exclude: Collection[str]) -> bool:
+        """Whether any of those but `exclude` may take a request, now or once it has room."""
+        return any(
+            member.limit > 0
+            for member in self._members.values()
+            if member.id not in exclude and (among is None or member.id in among)
+        )
+
     def apply(
         self, endpoints: Iterable[config.Endpoint], now: float, *, waiting: Collection[str] = ()
     ) -> Changes:

@@ -5,6 +5,7 @@ A reload replaces `active` in one assignment; a request that has begun keeps the
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import time as unix_time
 
 from steelyard_router.analysis.analyzer import Analyzer
 from steelyard_router.analysis.shadow import Shadow
@@ -14,11 +15,13 @@ from steelyard_router.proxy.admission import Admission
 from steelyard_router.proxy.attempt import Attempt
 from steelyard_router.proxy.auth import KeyRing
 from steelyard_router.proxy.catalog import Catalog
+from steelyard_router.proxy.line import Line, Rules
 from steelyard_router.proxy.pool import Pool
 from steelyard_router.proxy.retry import RetryBudget
 from steelyard_router.proxy.roster import Roster
 from steelyard_router.scheduling.scheduler import Scheduler
 from steelyard_router.scheduling.strategy import Strategy
+from steelyard_router.scheduling.waiting import WaitLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class Active:
     analyzer: Analyzer
     strategies: dict[str, Strategy]
     """By workload name."""
+    wait_limits: dict[str, WaitLimit]
+    """Likewise."""
+    rules: Rules
     shadow: Shadow | None = None
     """The policy on trial, if there is one."""
 
@@ -42,9 +48,12 @@ class Runtime:
     roster: Roster
     catalog: Catalog
     admission: Admission
+    line: Line
     budget: RetryBudget
     observer: Observer
     time: Callable[[], float]
+    wall: Callable[[], float] = unix_time
+    """Seconds since 1970, for what other processes are told."""
     keys: KeyRing | None = None
     pools: dict[str, Pool] = field(default_factory=dict)
     attempts: dict[Attempt, float] = field(default_factory=dict)

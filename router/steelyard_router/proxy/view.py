@@ -20,6 +20,10 @@ def instance_view(member: Member, load: InstanceLoad, now: float) -> InstanceVie
         index_blocks=load.index_blocks,
         leases=load.leases,
         models=tuple(sorted(member.models or ())),
+        coefficients=load.coefficients,
+        trusted=load.trusted,
+        pace=load.pace,
+        width=load.width,
     )
 
 

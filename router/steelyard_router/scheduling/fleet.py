@@ -21,7 +21,9 @@ STEADY: Final = 3
 CROWDED: Final = 12
 """and with requests that wait, however many run."""
 PROBE_S: Final = 60.0
-"""Between two times that a full instance is given one request more than it is known to run."""
+"""Between two times that a full instance is given more than it is known to run,"""
+PROBE: Final = 1 / 16
+"""by such a share, and one at least."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,12 +35,15 @@ class Member:
     account: Account
     shelf: Shelf
     cache_tokens: int
+    """Of its KV memory;"""
+    cache_known: bool = False
+    """told, and not assumed."""
     limit: float = inf
     """Sequences of ours from which on it gets nothing."""
     width: float = inf
     """Sequences that its engine runs at once, as far as its reports have shown;"""
     told_s: float = -inf
-    """when one last told;"""
+    """when one last told that no more fit; -inf once it was given more;"""
     crowded: deque[int] = field(default_factory=lambda: deque(maxlen=CROWDED))
     """and how many ran in each of the latest reports in a row with some that wait."""
 
@@ -47,8 +52,9 @@ class Member:
         or that always lets some wait, since its memory is full. Where one or the other is not so,
         who waits has just come, and waits for the end of a step; and where more of our prompts are
         not computed than wait, one is being computed, and who waits may wait for that. One that has
-        not been full for long, with as many there as were thought to fill it, may take more by now:
-        it is given one more to find out.
+        not been full for long, with as many there as were thought to fill it, may take more by now
+        (memory may have made it narrow, and prompts be shorter now): it is given some more to find
+        out, and again at once while it takes them.
         """
         if running is None:
             return
@@ -64,9 +70,9 @@ class Member:
         if self._full:
             self.width, self.told_s = max(self.crowded), now
         elif running > self.width:
-            self.width = running
+            self.width, self.told_s = running, -inf
         elif running == self.width and now - self.told_s >= PROBE_S:
-            self.width, self.told_s = running + 1, now
+            self.width, self.told_s = running + max(1, int(running * PROBE)), -inf
 
     @property
     def _full(self) -> bool:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from steelyard_router.scheduling.predictor.coefficients import attended
+from steelyard_router.scheduling.stake import Stake
 
 if TYPE_CHECKING:
     from steelyard_router.scheduling.index import PrefixIndex, Trail
@@ -45,12 +46,21 @@ class Lease:
     taken_s: float = 0.0
     harm: int = 0
     """What a second's delay of it costs (objective.py), in HARM_UNIT: a whole number, so that what
-    it adds to a sum is taken away exactly."""
+    it adds to a sum is taken away exactly. 0 where it has targets:"""
+    stakes: tuple[Stake, ...] = ()
+    """then this is what it may lose."""
     workload: str = "default"
+    tenant: str | None = None
+    left: int = 0
+    """Output tokens that are expected and have not come, of all its sequences."""
+    kv: int = 0
+    """Tokens of KV memory that its account counts for it by now."""
     output_tokens: int = 0
     phase: Phase = Phase.QUEUED
+    expected_s: float | None = None
+    """When its first byte should come, by the engine's steps alone (forecast.py);"""
     first_s: float | None = None
-    """When its first byte came."""
+    """when it came."""
     pairs: int = field(init=False)
     """Of tokens of the prompt that attend to each other, where one has to be computed."""
 

@@ -7,10 +7,11 @@
   one is answered.
 - B, sequences: of all leases, and what polled metrics show beyond ours.
 - C, context: prompt and output tokens of the leases that decode.
+- KV memory, held or promised: memory.py.
 
 Pairs (predictor/coefficients.py) are counted beside the tokens of Q, and beside B what delays would
-cost (objective.py): whole numbers, so that what was added is taken away exactly, whatever a
-predictor makes of them in the meantime. The same events are what the predictor and the usual
+cost (objective.py, stake.py): whole numbers, so that what was added is taken away exactly, whatever
+a predictor makes of them in the meantime. The same events are what the predictor and the usual
 latencies are learned from.
 
 Loads are attributes of the accounts, so that a decision reads them in one pass without a call.
@@ -23,9 +24,12 @@ from math import exp, inf
 from typing import Final
 
 from steelyard_router.scheduling.lease import Lease, Phase
+from steelyard_router.scheduling.memory import Memory
+from steelyard_router.scheduling.overhead import Overhead
 from steelyard_router.scheduling.predictor import Observation, Predictor
 from steelyard_router.scheduling.predictor.window import Window
 from steelyard_router.scheduling.prefill_share import PrefillShare
+from steelyard_router.scheduling.stake import Stakes
 from steelyard_router.scheduling.usual import UsualLatency
 
 PRIOR_TOKENS_PER_S: Final = 8000.0
@@ -47,9 +51,10 @@ class Account:
     """
 
     __slots__ = (
-        "busy_s", "context", "decoding", "due", "harm", "head_pairs", "head_tokens", "instance",
-        "leases", "line", "open", "others", "peak", "pending", "pending_pairs", "prefill_share",
-        "prefilled", "rate", "sequences", "since", "stale", "window",
+        "busy_s", "context", "decoding", "due", "harm", "head_pairs", "head_tokens",
+        "instance", "leases", "line", "memory", "open", "others", "peak", "pending",
+        "pending_pairs", "prefill_share", "prefilled", "rate", "sequences", "since", "stakes",
+        "stale", "window", "workloads",
     )  # fmt: skip
 
     def __init__(self, instance: str) -> None:
@@ -65,11 +70,16 @@ class Account:
         self.sequences = 0
         """sequences of all leases,"""
         self.harm = 0
-        """and what a delay of all of them costs;"""
+        """what a delay costs those of them without targets,"""
+        self.stakes = Stakes()
+        """and what the others stand to lose;"""
         self.decoding = 0
         """sequences of the leases that decode;"""
         self.context = 0
         """context tokens of those that decode."""
+        self.workloads: dict[str, int] = {}
+        """Sequences by workload."""
+        self.memory = Memory()
         self.others = 0.0
         """Sequences that are not ours, as the engine's reports show; rows of other routers would
         add to it.
@@ -110,7 +120,10 @@ class Ledger:
     ) -> None:
         self._predictor = predictor
         self._usual = usual or UsualLatency()
+        self.overhead = Overhead()
         self.leases_held = 0
+        self.tenants: dict[str, int] = {}
+        """Sequences that run, by tenant; those without one under an empty name."""
         self._accounts: dict[Account, None] = {}
         self._next_event = inf
         """No earlier than this is anything due or stale."""
@@ -149,9 +162,15 @@ class Ledger:
         account.pending_pairs += lease.pairs
         account.sequences += lease.sequences
         account.harm += lease.harm
+        for stake in lease.stakes:
+            account.stakes.add(stake)
+        account.memory.add(lease)
+        self._count(lease, lease.sequences)
         if self._predictor is not None:
             costs = self._predictor.coefficients(account.instance)
-            account.prefill_share.add(costs.prefill(lease.uncached_tokens, lease.pairs), now)
+            tokens, pairs = lease.uncached_tokens, lease.pairs
+            seconds = costs.prefill(tokens, pairs)
+            account.prefill_share.add(seconds, now, tokens=tokens, pairs=pairs)
         account.peak = max(account.peak, account.sequences)
         if len(account.line) == 1:
             self._advance(account, now)
@@ -171,6 +190,8 @@ class Ledger:
             self._report(account, account.window.answer(lease, account, now))
             lease.first_s = now
             self._usual.learn_ttft(lease.workload, now - lease.taken_s)
+            if lease.expected_s is not None:
+                self.overhead.learn(now - lease.expected_s)
         for each in done:
             self._decode(each)
         if of_head:
@@ -182,6 +203,7 @@ class Ledger:
         if not account.open:
             return
         account.context += tokens
+        account.memory.lengthen(lease, tokens)
         if now is not None and lease.streams:
             self._report(account, account.window.sample(lease, tokens, account, now))
 
@@ -190,10 +212,14 @@ class Ledger:
         lease.phase = Phase.RELEASED
         self.leases_held -= 1
         account.leases -= 1
+        self._count(lease, -lease.sequences)
         if not account.open:
             return
         account.sequences -= lease.sequences
         account.harm -= lease.harm
+        for stake in lease.stakes:
+            account.stakes.remove(stake)
+        account.memory.release(lease)
         if phase is Phase.DECODE:
             account.window.end(lease)
             self._learn_tpot(lease, now)
@@ -207,7 +233,13 @@ class Ledger:
             self._advance(account, now)
 
     def observe(
-        self, account: Account, running: int | None, waiting: int | None, now: float
+        self,
+        account: Account,
+        running: int | None,
+        waiting: int | None,
+        now: float,
+        *,
+        kv_tokens: float | None = None,
     ) -> None:
         """Polled counts of an engine (None: not known, so nothing is assumed).
 
@@ -218,7 +250,17 @@ class Ledger:
         account.others = max(0.0, seen - account.peak)
         account.peak = account.sequences
         account.stale = now + OBSERVATION_S
+        if kv_tokens is not None:
+            account.memory.report(kv_tokens, account.pending, account.context)
         self._next_event = min(self._next_event, now + OBSERVATION_S)
+
+    def _count(self, lease: Lease, sequences: int) -> None:
+        """So many more, or fewer, of its workload and of its tenant."""
+        counts = lease.account.workloads, self.tenants
+        for count, name in zip(counts, (lease.workload, lease.tenant or ""), strict=True):
+            count[name] = count.get(name, 0) + sequences
+            if not count[name]:
+                del count[name]
 
     def _expire(self, account: Account, now: float) -> None:
         """Let those out of the line whose time is up by prediction, one after the other."""

@@ -4,6 +4,11 @@ Each is weight / target, so a delay counts in units of the target that it eats i
 that is absent costs nothing. A request without any target still wants its answer soon: it is held
 to what is usual for its workload (usual.py), so that its cost knows no unit. On slow hardware, or
 with long prompts, a second is worth less.
+
+A target, unlike what is usual, is met or missed. A request that is far on either side of it loses
+little by some delay, and one that is near it may lose all, so what counts is the chance of missing
+it (`worth`). Classes come apart by themselves then: an instance where a target is missed anyway is
+where others do least harm, and one where it is met is kept for those who need it.
 """
 
 from typing import Final, NamedTuple
@@ -20,9 +25,36 @@ met at every token. At half of it mixed fleets have 6 % more TPOT, at twice of i
 more TTFT.
 """
 
+SPREAD: Final = 0.5
+"""Who is predicted to take 1 - SPREAD of a target will meet it, and who takes 1 + SPREAD will not:
+prompts that nobody knows of yet come in between, more of them for one than for another.
+"""
+SLACK: Final = 0.1
+"""What it costs to use a target up where that makes no difference to meeting it. With less, rare
+misses are all that counts, and conversations whose targets nearly all are met lose by it."""
+
+
+def has_targets(request: RequestView) -> bool:
+    slo = request.slo
+    return not (slo.ttft_s is None and slo.tpot_s is None and slo.e2e_s is None)
+
+
+def worth(share: float) -> float:
+    """What it costs to take so much of a target: about the chance of missing it."""
+    missed = min(1.0, max(0.0, (share - 1.0) / (2.0 * SPREAD) + 0.5))
+    return SLACK * share + missed * missed * (3.0 - 2.0 * missed)
+
+
+def slope(share: float) -> float:
+    """What taking a little more of a target costs, per target."""
+    missed = (share - 1.0) / (2.0 * SPREAD) + 0.5
+    if not 0.0 < missed < 1.0:
+        return SLACK
+    return SLACK + 3.0 * missed * (1.0 - missed) / SPREAD
+
 
 class Rates(NamedTuple):
-    """Cost of a second; 0 where there is no target."""
+    """Cost of a second, by the share of a target that it is; 0 where there is no target."""
 
     ttft: float
     tpot: float
@@ -31,7 +63,7 @@ class Rates(NamedTuple):
     @classmethod
     def of(cls, request: RequestView, usual: Latency) -> "Rates":
         slo, weights = request.slo, request.weights
-        if slo.ttft_s is None and slo.tpot_s is None and slo.e2e_s is None:
+        if not has_targets(request):
             slo = SLO(ttft_s=USUAL_TTFTS * usual.ttft_s, tpot_s=usual.tpot_s)
         return cls(
             weights.ttft / slo.ttft_s if slo.ttft_s else 0.0,

@@ -27,5 +27,10 @@ def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: La
         own_s.append(p * (prefill + attention * (prompt - 0.5 * (p - 1.0))))
         token_s.append(step / (1.0 - account.prefill_share.at(now)))
         added_s.append(added)
-    harm = [member.account.harm * HARM_UNIT for member in members]
+    harm = [
+        member.account.harm * HARM_UNIT + member.account.stakes.harm(token)
+        if member.account.stakes
+        else member.account.harm * HARM_UNIT
+        for member, token in zip(members, token_s, strict=True)
+    ]
     return Outlook(q_s, own_s, token_s, added_s, harm, usual)

@@ -1,157 +1,241 @@
 """Requests that wait in front of the instances, and who goes next.
 
 Nothing waits here while an instance has room for it (room.py), so under little load the pool is not
-there. What waits is put in order anew whenever something may go: deadlines come nearer, lengths are
-learned. Whoever is first goes to the best of the instances with room, by the strategy of its
+there. Whoever is first goes to the best of the instances with room, by the strategy of its
 workload; an instance is chosen only then, so a request that waits is bound to none.
 
-Who does not fit anywhere is passed over, by a lower class too, as long as it has not waited for
-`max_wait_s`. From then on it goes before all others, whatever the order says, and what it may run
-on is kept for it until it fits.
+Who is first says the order. Few are put in order anew whenever something may go: deadlines come
+nearer, lengths are learned. Many are ordered in slices (`ordering`), by whoever has an event loop
+to keep free; until that is done (`adopt`), they go as they were ordered before, newcomers behind.
+
+Who does not fit anywhere is passed over, by a lower class too, as long as it has not waited for its
+`max_wait_s`. What becomes of it then says its limit. One that is promoted goes before all who are
+in no hurry, whatever the order says, and of EVERY starts one is of those: were it before all, a
+lasting overload would be served in order of arrival, and everybody would be late. Where it fits
+nowhere, one instance is kept for it until it does.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic
 
+from steelyard_router.scheduling.attained import Attained
 from steelyard_router.scheduling.objective import output_tokens
-from steelyard_router.scheduling.order import Job, Order, arrange
-from steelyard_router.scheduling.prospect import Prospect, prefill_s
+from steelyard_router.scheduling.order import Decision as Ordering
+from steelyard_router.scheduling.order import Job, Limits, Order, Pace, arrange
+from steelyard_router.scheduling.order.decision import Clock
+from steelyard_router.scheduling.order.moment import Moment
+from steelyard_router.scheduling.order.urgent_first import urgent
+from steelyard_router.scheduling.predictor import attended
+from steelyard_router.scheduling.prospect import Prospect
+from steelyard_router.scheduling.refusal import NoRoom, PlacementError
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import ROOM, Room
-from steelyard_router.scheduling.scheduler import Decision, InstanceLoad, Scheduler
-from steelyard_router.scheduling.strategy import Strategy
+from steelyard_router.scheduling.scheduler import Decision, Scheduler
+from steelyard_router.scheduling.tenancy import in_turn
+from steelyard_router.scheduling.waiting import Ask, KeyT, Waiting, WaitLimit
+from steelyard_router.scheduling.waitlist import WaitList
 
-KeyT = TypeVar("KeyT", bound=Hashable)
-
-MAX_WAIT_S: Final = 30.0
-ANY: Final = RequestView()
-"""The smallest request: what has no room for it has none at all."""
+ANY: Final = RequestView(workload="")
+"""The smallest request, of no workload: what has no room for it has none at all."""
+AT_ONCE: Final = 48
+"""So many are put in order in one go: a third of a millisecond."""
+EVERY: Final = 8
+"""Of so many starts one is of a request that was promoted, if one waits."""
+PASSED_OVER: Final = 64
+"""Waiting ones that fit nowhere are looked at in one release: each costs a decision."""
 
 
 @dataclass(slots=True)
-class Waiting(Generic[KeyT]):
-    """A request in the pool."""
+class Orders(Generic[KeyT]):
+    """An order that is being made, and of whom."""
 
-    key: KeyT
-    request: RequestView
-    strategy: Strategy
-    among: frozenset[str] | None
-    since_s: float
-    due_s: float
-    """Then it has waited for too long."""
+    ordering: Ordering
+    waiting: dict[str, Waiting[KeyT]]
+    """By the keys of their jobs."""
 
 
 class Pool(Generic[KeyT]):
     """Keys are the caller's names of requests, each at most once here."""
 
     def __init__(
-        self,
-        scheduler: Scheduler,
-        order: Order,
-        *,
-        room: Room = ROOM,
-        max_wait_s: float = MAX_WAIT_S,
+        self, scheduler: Scheduler, order: Order, *, room: Room = ROOM, at_once: int = AT_ONCE
     ) -> None:
         self._scheduler = scheduler
         self._order = order
         self._room = room
-        self._max_wait_s = max_wait_s
-        self._waiting: dict[KeyT, Waiting[KeyT]] = {}
-        self._prospect = Prospect()
-        self._asked_s = -inf
+        self._at_once = at_once
+        self._list: WaitList[KeyT] = WaitList()
+        self._number = 0
+        self._prospect = Prospect(scheduler)
+        self._attained = Attained()
+        self._since_overdue = 0
+        self._since_promoted = 0
+        """Starts since one that was promoted went."""
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._list)
 
-    def offer(
-        self,
-        key: KeyT,
-        request: RequestView,
-        strategy: Strategy,
-        now: float,
-        *,
-        among: frozenset[str] | None = None,
-    ) -> Decision | None:
+    def update(self, order: Order, room: Room, at_once: int = AT_ONCE) -> None:
+        """From now on; those who wait stay, with the limits that they came with."""
+        self._order, self._room, self._at_once = order, room, at_once
+
+    def offer(self, key: KeyT, ask: Ask, limit: WaitLimit, now: float) -> Decision | None:
         """Placed at once where nobody waits and there is room; else it waits, until a release().
         Without any instance it waits too.
         """
-        if not self._waiting:
-            names = self._free(request, among, now)
-            if names:
-                return self._scheduler.choose(request, strategy, now, among=names)
-        due_s = now + self._max_wait_s
-        self._waiting[key] = Waiting(key, request, strategy, among, now, due_s)
+        if not self._list and isinstance(found := self._place(ask, now), Decision):
+            return found
+        self._number += 1
+        self._list.add(Waiting(key, ask, self._job(ask.request, now), limit))
         return None
 
     def withdraw(self, key: KeyT) -> bool:
         """Its client has gone; False if it does not wait here."""
-        return self._waiting.pop(key, None) is not None
+        one = self._list.find(key)
+        if one is not None:
+            self._list.leave(one)
+        return one is not None
+
+    def asks(self) -> Iterator[tuple[KeyT, Ask]]:
+        """All who wait."""
+        for one in self._list:
+            yield one.key, one.ask
+
+    def give_up(self, now: float) -> list[KeyT]:
+        """Those who have waited for as long as anyone may; they wait here no more."""
+        self._list.age(now)
+        return self._list.given_up()
 
     def release(self, now: float) -> list[tuple[KeyT, Decision]]:
         """Who goes now, in that order, each placed and counted. To be called after an offer that
         has to wait, and whenever something may have become free."""
-        self._asked_s = now
+        self._list.age(now)
         gone: list[tuple[KeyT, Decision]] = []
         kept: frozenset[str] = frozenset()
-        free = self._free(ANY, None, now) if self._waiting else kept
-        for one in self._turns(now) if free else ():
-            names = self._free(one.request, one.among, now) - kept
-            if names:
-                gone.append((one.key, self._start(one, names, now)))
-                free = self._free(ANY, None, now) - kept
-            elif now >= one.due_s:
-                kept |= free if one.among is None else one.among
-                free -= kept
-            if not free:
+        passed = 0
+        free = self._free(kept, now) if self._list else kept
+        for one in self._in_turn(now) if free else ():
+            ask = one.ask
+            if ask.among is not None and ask.among.isdisjoint(free):
+                continue
+            found = self._place(ask, now, kept)
+            if isinstance(found, Decision):
+                gone.append((one.key, found))
+                self._start(one, now)
+                free = self._free(kept, now)
+            else:
+                passed += 1
+                if isinstance(found, NoRoom) and self._list.is_promoted(one):
+                    kept |= self._keep(one, kept)
+                    free -= kept
+            if not free or passed > PASSED_OVER:
                 break
-        if not self._waiting:
+        if not self._list:
             self._prospect.rest()
         return gone
 
     @property
     def next_s(self) -> float | None:
-        """When the next one has waited for too long; those that have are not news."""
-        due = (one.due_s for one in self._waiting.values() if one.due_s > self._asked_s)
-        return next(due, None)
+        """When the next one will have waited for too long."""
+        return self._list.next_s
 
-    def _free(
-        self, request: RequestView, among: frozenset[str] | None, now: float
-    ) -> frozenset[str]:
-        return self._scheduler.with_room(request, self._room, now, among=among)
+    @property
+    def unordered(self) -> bool:
+        """Whether there are too many to be put in order in one go."""
+        return len(self._list) > self._at_once
 
-    def _start(self, one: Waiting[KeyT], names: frozenset[str], now: float) -> Decision:
-        decision = self._scheduler.choose(one.request, one.strategy, now, among=names)
-        del self._waiting[one.key]
-        self._prospect.start(now)
+    def ordering(self, now: float, *, clock: Clock, pace: Pace, limits: Limits) -> Orders[KeyT]:
+        """An order of those who wait now, yet to be made."""
+        self._prospect.look(now)
+        waiting = {one.job.key: one for one in self._list.ordinary}
+        jobs = [one.job for one in waiting.values()]
+        lanes = [self._prospect.lane(self._since_overdue)]
+        made = Ordering(jobs, lanes, self._order, now_s=now, clock=clock, pace=pace, limits=limits)
+        return Orders(made, waiting)
+
+    def adopt(self, orders: Orders[KeyT]) -> None:
+        """They go in that order from now on; who has come since goes behind."""
+        if orders.ordering.ready:
+            self._list.reorder([orders.waiting[job.key] for job in orders.ordering.orders[0]])
+
+    def _place(
+        self, ask: Ask, now: float, kept: frozenset[str] = frozenset()
+    ) -> Decision | PlacementError:
+        """On an instance with room that is not kept for others; or why there is none."""
+        try:
+            decision = ask.place(self._scheduler, now, room=self._room, kept=kept)
+        except PlacementError as refusal:
+            return refusal
+        had = decision.uncached_tokens + output_tokens(ask.request) * ask.request.sequences
+        self._attained.add(ask.request.session, had)
         return decision
 
-    def _turns(self, now: float) -> Iterator[Waiting[KeyT]]:
-        """All, in order; what has been late for longest comes first."""
-        waiting = list(self._waiting.values())
-        late = [one for one in waiting if now >= one.due_s]
-        yield from late
-        rest = waiting[len(late) :]
-        if len(rest) < 2:
-            yield from rest
-            return
-        loads = self._scheduler.snapshot(now)
-        lane = self._prospect.lane(loads)
-        jobs = [_job(number, one, loads) for number, one in enumerate(rest)]
-        for job in arrange(self._order, jobs, lane, now):
-            yield rest[int(job.key)]
+    def _free(self, kept: frozenset[str], now: float) -> frozenset[str]:
+        return self._scheduler.with_room(ANY, self._room, now, exclude=kept)
+
+    def _keep(self, one: Waiting[KeyT], kept: frozenset[str]) -> frozenset[str]:
+        """An instance of its own: the emptiest when it was chosen, and the same as long as it may
+        run there. The others go on: to empty all of them for one would cost as many times as much.
+        """
+        ask = one.ask
+        one.kept = self._scheduler.emptiest(
+            ask.request,
+            self._room,
+            among=ask.among,
+            exclude=kept.union(ask.exclude),
+            first=one.kept,
+        )
+        return frozenset() if one.kept is None else frozenset({one.kept})
+
+    def _start(self, one: Waiting[KeyT], now: float) -> None:
+        self._since_promoted = 0 if self._list.is_promoted(one) else self._since_promoted + 1
+        self._list.leave(one)
+        self._prospect.start(now)
+        at = Moment.of(self._prospect.lane(), now, len(self._list))
+        overdue = self._order.patience.ends_for(one.job, at)
+        self._since_overdue = 0 if overdue else self._since_overdue + 1
+
+    def _in_turn(self, now: float) -> Iterator[Waiting[KeyT]]:
+        """All; to be left as soon as nothing is free."""
+        running = self._scheduler.tenants
+        at = Moment.of(self._prospect.lane(), now, len(self._list))
+        promoted = deque(self._list.promoted)
+        rest = self._list.ordinary
+        if len(rest) > self._at_once:
+            rest = sorted(rest, key=_class)
+        elif len(rest) > 1:
+            rest = self._arranged(rest, now)
+        for one in in_turn(rest, running):
+            while promoted and (self._since_promoted >= EVERY - 1 or not urgent(one.job, at)):
+                yield promoted.popleft()
+            yield one
+        yield from promoted
+        yield from in_turn(self._list.degraded, running)
+
+    def _arranged(self, waiting: list[Waiting[KeyT]], now: float) -> list[Waiting[KeyT]]:
+        self._prospect.look(now)
+        known = {one.job.key: one for one in waiting}
+        lane = self._prospect.lane(self._since_overdue)
+        jobs = arrange(self._order, [one.job for one in waiting], lane, now)
+        return [known[job.key] for job in jobs]
+
+    def _job(self, request: RequestView, now: float) -> Job:
+        self._prospect.look(now)
+        slo, tokens = request.slo, max(1, request.prompt_tokens)
+        return Job(
+            key=str(self._number),
+            arrived_s=now,
+            prefill_s=self._prospect.costs.prefill(tokens, attended(tokens, tokens)),
+            output_tokens=output_tokens(request),
+            ttft_s=slo.ttft_s,
+            tpot_s=slo.tpot_s,
+            e2e_s=slo.e2e_s,
+            priority=request.priority,
+            attained_tokens=self._attained.of(request.session),
+        )
 
 
-def _job(number: int, one: Waiting[KeyT], loads: Sequence[InstanceLoad]) -> Job:
-    request, slo = one.request, one.request.slo
-    return Job(
-        key=str(number),
-        arrived_s=one.since_s,
-        prefill_s=prefill_s(loads, max(1, request.prompt_tokens)),
-        output_tokens=output_tokens(request),
-        ttft_s=slo.ttft_s,
-        tpot_s=slo.tpot_s,
-        e2e_s=slo.e2e_s,
-        priority=request.priority,
-    )
+def _class(one: Waiting[KeyT]) -> int:
+    return -one.job.priority

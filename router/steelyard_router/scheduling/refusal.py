@@ -12,6 +12,10 @@ class NoCandidate(PlacementError):
         super().__init__("no instance may take the request now")
 
 
+class NoRoom(NoCandidate):
+    """Instances may take it, but none has room for it (room.py)."""
+
+
 class AbovePTokenCap(PlacementError):
     """Instances may take it, but each would have more than the cap of tokens to prefill (Q + P).
 

@@ -43,6 +43,9 @@ class RequestView:
     sequences: int = 1
     streams: bool = True
     expected_output_tokens: float | None = None
+    """Of one sequence;"""
+    most_output_tokens: float | None = None
+    """and what nine of ten such sequences do not exceed. None where not enough is known."""
     slo: SLO = field(default_factory=SLO)
     weights: Weights = field(default_factory=Weights)
     priority: int = 0

@@ -5,22 +5,24 @@ instance that looked idle to all of it. Reports about instances that are not (or
 are ignored: a poll may well end after its instance has left.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
 from steelyard_router.scheduling.candidate import Candidate, Terms, Wish
 from steelyard_router.scheduling.fleet import Fleet, Member
+from steelyard_router.scheduling.forecast import Forecast, forecast
 from steelyard_router.scheduling.index import Match, PrefixIndex
 from steelyard_router.scheduling.lease import Lease
 from steelyard_router.scheduling.ledger import HARM_UNIT, Ledger
-from steelyard_router.scheduling.objective import Rates, harm
+from steelyard_router.scheduling.objective import Rates, harm, has_targets
 from steelyard_router.scheduling.outlook import outlook
 from steelyard_router.scheduling.predictor import Coefficients, OnlinePredictor, Predictor
-from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate
+from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate, NoRoom
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import Room
+from steelyard_router.scheduling.stake import stakes
 from steelyard_router.scheduling.strategy import Strategy
 from steelyard_router.scheduling.trial import Trial
 from steelyard_router.scheduling.usual import UsualLatency
@@ -50,6 +52,10 @@ class Decision:
     terms: tuple[Candidate, ...] | None
     trial: str | None = None
     """The instance that the policy on trial would have chosen; None if it would have waited."""
+    ttft_s: float | None = None
+    """Predicted, from now on (forecast.py);"""
+    tpot_s: float | None = None
+    """both None while what steps cost there is not known well enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,8 @@ class InstanceLoad:
     prefill_tokens_per_s: float
     coefficients: Coefficients
     trusted: bool
+    pace: float = 1.0
+    """How many times as long as before its work takes (predictor/pace.py)."""
 
 
 class Scheduler:
@@ -93,6 +101,11 @@ class Scheduler:
         """Leases taken and not released; 0 when nothing is in flight."""
         return self._ledger.leases_held
 
+    @property
+    def tenants(self) -> Mapping[str, int]:
+        """Sequences that run, by tenant; those without one under an empty name."""
+        return self._ledger.tenants
+
     def join(self, instance: str, *, cache_tokens: int | None = None) -> None:
         """Add an instance, or learn the cache size of one that is there."""
         member = self._fleet.find(instance)
@@ -103,7 +116,7 @@ class Scheduler:
             self._fleet.add(member)
             self._predictor.join(instance)
         if cache_tokens is not None:
-            member.cache_tokens = cache_tokens
+            member.cache_tokens, member.cache_known = cache_tokens, True
 
     def leave(self, instance: str) -> None:
         """Remove an instance and all that is known of it. Its leases may still be released."""
@@ -126,11 +139,20 @@ class Scheduler:
             member.limit = sequences
 
     def observe(
-        self, instance: str, *, running: int | None, waiting: int | None, now: float
+        self,
+        instance: str,
+        *,
+        running: int | None,
+        waiting: int | None,
+        now: float,
+        kv_usage: float | None = None,
     ) -> None:
-        """An engine's polled counts; None where unknown (a failed poll, no such metric)."""
+        """An engine's polled counts, and the share of its KV memory that is held; None where
+        unknown (a failed poll, no such metric).
+        """
         if member := self._fleet.find(instance):
-            self._ledger.observe(member.account, running, waiting, now)
+            held = None if kv_usage is None else kv_usage * member.cache_tokens
+            self._ledger.observe(member.account, running, waiting, now, kv_tokens=held)
             member.report(running, waiting, now)
 
     def with_room(
@@ -140,15 +162,32 @@ class Scheduler:
         now: float,
         *,
         among: frozenset[str] | None = None,
+        exclude: Collection[str] = (),
     ) -> frozenset[str]:
-        """The instances that can take it at once."""
+        """The instances that can take it at once, whatever they hold of its prompt."""
         self._ledger.settle(now)
-        costs = self._predictor.coefficients
+        members = self._fleet.eligible(among, exclude)
         return frozenset(
-            member.name
-            for member in self._fleet.eligible(among, ())
-            if room.fits(request, member, costs(member.name))
+            member.name for member in room.among(members, request, [], self._predictor)
         )
+
+    def emptiest(
+        self,
+        request: RequestView,
+        room: Room,
+        *,
+        among: frozenset[str] | None,
+        exclude: Collection[str],
+        first: str | None = None,
+    ) -> str | None:
+        """Of those that could take it if nobody else were there, `first` if it is one of them, else
+        the one that holds the least of its KV memory, then the fewest sequences; None if there is
+        none.
+        """
+        members = room.below_own(self._fleet.eligible(among, exclude), request)
+        if any(member.name == first for member in members):
+            return first
+        return min(members, key=_fullness).name if members else None
 
     def choose(
         self,
@@ -158,35 +197,48 @@ class Scheduler:
         *,
         among: frozenset[str] | None = None,
         exclude: Collection[str] = (),
+        room: Room | None = None,
         max_p_tokens: int | None = None,
         explain: bool = False,
         trial: Trial | None = None,
     ) -> Decision:
         """Place a request. `now` in seconds of a clock that does not go back.
 
-        Raises NoCandidate when no instance may take it, AbovePTokenCap when those that may would
-        each have more than `max_p_tokens` to prefill.
+        Raises NoCandidate when no instance may take it, NoRoom when none of those that may has room
+        for it, AbovePTokenCap when those that have would each have more than `max_p_tokens` to
+        prefill.
         """
         self._ledger.settle(now)
         members = self._fleet.eligible(among, exclude)
         if not members:
             raise NoCandidate
         match = self.index.lookup(request.blocks)
+        open_ = members
+        if room is not None:
+            open_ = room.among(members, request, match.hits, self._predictor)
+            if not open_:
+                raise NoRoom
         terms = everywhere = _terms(request, match.hits, members, now)
         if self._wanted(strategy, members) or (trial and self._wanted(trial.strategy, members)):
             usual = self._usual.of(request.workload)
             terms.outlook = outlook(terms, members, self._predictor, usual)
+        if len(open_) < len(members):
+            terms = terms.rows(_places(open_, members))
         if max_p_tokens is not None:
             terms = _below_cap(terms, max_p_tokens)
         cost = strategy.cost(terms)
         row = self._pick(terms, cost)
         member = self._fleet[terms.slots[row]]
-        tried = None if trial is None else self._try(everywhere, trial)
+        tried = None if trial is None else self._try(everywhere, trial, members, match)
         self._last_slot = member.slot
         q, p, b = terms.q[row], terms.p[row], terms.b[row]
+        told = self._forecast(request, member, p, now)
+        lease = self._take(member, request, match, p, now)
+        if told is not None:
+            lease.expected_s = now + told.ttft_s
         return Decision(
             instance=member.name,
-            lease=self._take(member, request, match, p, now),
+            lease=lease,
             hit_tokens=max(1, request.prompt_tokens) - p,
             uncached_tokens=p,
             queued_tokens=q,
@@ -194,6 +246,8 @@ class Scheduler:
             score=(q + p) * (b + 1),
             terms=self._explain(terms, cost) if explain else None,
             trial=tried,
+            ttft_s=None if told is None else told.ttft_s + self._ledger.overhead.seconds,
+            tpot_s=None if told is None else told.tpot_s,
         )
 
     def snapshot(self, now: float) -> list[InstanceLoad]:
@@ -212,9 +266,22 @@ class Scheduler:
                 prefill_tokens_per_s=member.account.rate,
                 coefficients=self._predictor.coefficients(member.name),
                 trusted=self._predictor.trusted(member.name),
+                pace=self._predictor.pace(member.name),
             )
             for member in self._fleet
         ]
+
+    def paces(self) -> dict[str, float]:
+        """How many times as long as before each instance takes for its work."""
+        return {member.name: self._predictor.pace(member.name) for member in self._fleet}
+
+    def _forecast(
+        self, request: RequestView, member: Member, p: float, now: float
+    ) -> Forecast | None:
+        if not self._predictor.trusted(member.name):
+            return None
+        costs = self._predictor.coefficients(member.name)
+        return forecast(request, member.account, costs, p, now)
 
     def _wanted(self, strategy: Strategy, members: list[Member]) -> bool:
         """Whether the strategy wants an outlook on those members."""
@@ -238,9 +305,14 @@ class Scheduler:
         later = (row for row in rows if terms.slots[row] > self._last_slot)
         return next(later, rows[0])
 
-    def _try(self, terms: Terms, trial: Trial) -> str | None:
+    def _try(self, terms: Terms, trial: Trial, members: list[Member], match: Match) -> str | None:
         """Where the policy on trial would place it, on the loads that the one in force saw."""
         terms = replace(terms, request=trial.request)
+        if trial.room is not None:
+            open_ = trial.room.among(members, trial.request, match.hits, self._predictor)
+            terms = terms.rows(_places(open_, members))
+            if not open_:
+                return None
         if trial.max_p_tokens is not None:
             try:
                 terms = _below_cap(terms, trial.max_p_tokens)
@@ -259,6 +331,7 @@ class Scheduler:
             capacity=int(member.cache_tokens / self._mean_block_tokens(request)),
             unsettled=head.trail.stamp if head else inf,
         )
+        aims = has_targets(request)
         rates = Rates.of(request, self._usual.of(request.workload))
         lease = Lease(
             instance=member.name,
@@ -272,7 +345,10 @@ class Scheduler:
             sequences=request.sequences,
             streams=request.streams,
             taken_s=now,
-            harm=round(harm(request, rates) / HARM_UNIT),
+            harm=0 if aims else round(harm(request, rates) / HARM_UNIT),
+            stakes=stakes(request) if aims else (),
+            tenant=request.tenant,
+            left=round(request.sequences * (request.expected_output_tokens or 0)),
             workload=request.workload,
         )
         self._ledger.add(lease, now)
@@ -311,6 +387,16 @@ def _terms(request: RequestView, hits: list[int], members: list[Member], now: fl
         request=request,
         now=now,
     )
+
+
+def _fullness(member: Member) -> tuple[float, float]:
+    return member.account.memory.tokens / member.cache_tokens, member.account.sequences
+
+
+def _places(some: list[Member], members: list[Member]) -> list[int]:
+    """Where they are in the list of all."""
+    names = {member.name for member in some}
+    return [row for row, member in enumerate(members) if member.name in names]
 
 
 def _below_cap(terms: Terms, cap: int) -> Terms:

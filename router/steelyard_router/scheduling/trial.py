@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from steelyard_router.scheduling.request import RequestView
+from steelyard_router.scheduling.room import Room
 from steelyard_router.scheduling.strategy import Strategy
 
 
@@ -13,3 +14,5 @@ class Trial:
     request: RequestView
     strategy: Strategy
     max_p_tokens: int | None = None
+    room: Room | None = None
+    """What that policy calls room; None if nothing waits under it."""

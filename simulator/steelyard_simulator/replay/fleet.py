@@ -65,6 +65,7 @@ class Fleet:
         self.settings = settings or Settings()
         self.outcomes: list[Outcome] = []
         self.retries = 0
+        self.preemptions = 0
         self._requests = requests
         self._source = source
         self._on_outcome = on_outcome
@@ -218,6 +219,7 @@ class Fleet:
             self._end(stream, event.at_s, event)
         else:
             stream.stalled = True
+            self.preemptions += 1
 
     def _tell_progress(self, now: float) -> None:
         """Of all replies that have grown; done before a placement, since nobody looks earlier."""

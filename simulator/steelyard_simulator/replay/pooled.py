@@ -1,5 +1,6 @@
 """The router's pool in front of its scheduler, as a policy of the fleet that holds requests."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from types import MappingProxyType
@@ -7,8 +8,9 @@ from typing import Final
 
 from steelyard_router.scheduling import order
 from steelyard_router.scheduling.order import Order
-from steelyard_router.scheduling.pool import MAX_WAIT_S, Pool
-from steelyard_router.scheduling.room import Room
+from steelyard_router.scheduling.pool import Pool
+from steelyard_router.scheduling.room import ROOM, Room
+from steelyard_router.scheduling.waiting import WAIT_LIMIT, Ask, WaitLimit
 from steelyard_simulator.replay.policy import Arrival, Options, Placement
 from steelyard_simulator.replay.scheduled import SchedulerPolicy
 
@@ -19,6 +21,7 @@ ORDER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "edf": order.Deadline.name,
         "laxity": order.LeastLaxity.name,
         "sjf": order.ShortestPredicted.name,
+        "program": order.ProgramAware.name,
         "annealing": order.Annealing.name,
     }
 )
@@ -29,24 +32,22 @@ class PooledPolicy(SchedulerPolicy):
     """A SchedulerPolicy that places only where there is room."""
 
     holds = True
+    limit = WAIT_LIMIT
 
-    def with_pool(self, order: Order, room: Room, max_wait_s: float) -> "PooledPolicy":
-        self._pool: Pool[int] = Pool(self.scheduler, order, room=room, max_wait_s=max_wait_s)
-        return self
+    def use(self, order: Order, room: Room, limit: WaitLimit) -> None:
+        """All are put in order in one go: virtual time has no event loop to keep free."""
+        self._pool: Pool[int] = Pool(self.scheduler, order, room=room, at_once=sys.maxsize)
+        self.limit = limit
 
     def place(self, arrival: Arrival, now: float) -> str | None:
-        strategy = self.strategy(arrival.workload)
-        decision = self._pool.offer(arrival.id, arrival.view, strategy, now)
-        if decision is None:
-            return None
-        self.leases[arrival.id] = decision.lease
-        return decision.instance
+        ask = Ask(arrival.view, self.strategy(arrival.workload))
+        decision = self._pool.offer(arrival.id, ask, self.limit, now)
+        return None if decision is None else self.keep(arrival.id, decision)
 
     def dispatch(self, now: float) -> Sequence[Placement]:
+        refused = [Placement(arrival_id, None) for arrival_id in self._pool.give_up(now)]
         gone = self._pool.release(now)
-        for arrival_id, decision in gone:
-            self.leases[arrival_id] = decision.lease
-        return [Placement(arrival_id, decision.instance) for arrival_id, decision in gone]
+        return refused + [Placement(id_, self.keep(id_, decision)) for id_, decision in gone]
 
     @property
     def next_s(self) -> float | None:
@@ -58,17 +59,22 @@ class PooledPolicy(SchedulerPolicy):
 
 
 def pooled(name: str) -> Callable[[str, Options], PooledPolicy]:
-    """A maker of policies with the order of that name; `queue` and `kv` are the bounds of room.py,
-    `wait` is how long anyone waits at most.
+    """A maker of policies with the order of that name; `queue`, `kv` and `sequences` are the bounds
+    of room.py, `wait` is how long anyone waits before it is promoted.
     """
 
     def make(strategy: str, options: Options) -> PooledPolicy:
-        rule = order.build(ORDER_NAMES[name], Random(options.seed))
         room = Room(
-            queued_s=options.parameter("queue", Room().queued_s),
-            kv_share=options.parameter("kv", Room().kv_share),
+            sequences=options.parameter("sequences", ROOM.sequences),
+            queued_s=options.parameter("queue", ROOM.queued_s),
+            kv_share=options.parameter("kv", ROOM.kv_share),
         )
         policy = PooledPolicy.of(strategy, options)
-        return policy.with_pool(rule, room, options.parameter("wait", MAX_WAIT_S))
+        policy.use(
+            order.build(ORDER_NAMES[name], Random(options.seed)),
+            room,
+            WaitLimit(options.parameter("wait", WAIT_LIMIT.max_wait_s)),
+        )
+        return policy
 
     return make

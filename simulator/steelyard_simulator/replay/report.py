@@ -13,13 +13,16 @@ from steelyard_simulator.replay.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What was run. `rate_per_s` is known of mixes alone, `max_sequences` is an engine's limit."""
+    """What was run. `rate_per_s` is known of mixes alone; `max_sequences` and `kv_tokens` are an
+    engine's limits.
+    """
 
     trace: str
     policy: str
     scheduler: str
     instances: int
     max_sequences: int
+    kv_tokens: int
     rate_scale: float
     rate_per_s: float | None
     seed: int
@@ -55,6 +58,8 @@ class Report:
     """Without a whole reply, refused ones among them."""
     rejected: int
     retries: int
+    preemptions: int
+    """Times that an engine's memory ran out, and a reply had to be computed anew."""
     wall_s: float
     cpu_s: float
     span_s: float
@@ -75,6 +80,7 @@ class Report:
             "failed": self.failed,
             "rejected": round(_share(self.rejected, self.requests), 5),
             "retries": self.retries,
+            "preemptions": self.preemptions,
             "wall_s": round(self.wall_s, 3),
             "cpu_s": round(self.cpu_s, 3),
             "span_s": round(self.span_s, 3),
@@ -96,6 +102,7 @@ def report(
     *,
     slos: Mapping[str, SLO],
     retries: int,
+    preemptions: int,
     wall_s: float,
     cpu_s: float,
 ) -> Report:
@@ -111,6 +118,7 @@ def report(
         failed=len(outcomes) - len(done),
         rejected=sum(one.rejected for one in outcomes),
         retries=retries,
+        preemptions=preemptions,
         wall_s=wall_s,
         cpu_s=cpu_s,
         span_s=_span_s(outcomes),

@@ -31,13 +31,16 @@ JITTER_S: Final = 0.05
 @dataclass(frozen=True, slots=True)
 class Hardware:
     """`slow` holds (count, factor): so many instances, from the last one on, that much slower.
-    `max_sequences`: what an engine runs at a time, where it is not the profile's."""
+    `max_sequences` and `kv_tokens`: what an engine runs at a time, and has memory for, where it is
+    not the profile's.
+    """
 
     instances: int = 16
     profile: str = "reference"
     slow: tuple[tuple[int, float], ...] = ()
     changes: tuple[Change, ...] = ()
     max_sequences: int | None = None
+    kv_tokens: int | None = None
 
     def profiles(self, block_tokens: int | None) -> list[Profile]:
         """Of all instances, with blocks as the trace has them. Raises ValueError."""
@@ -46,6 +49,8 @@ class Hardware:
             each = replace(each, block_tokens=block_tokens)
         if self.max_sequences is not None:
             each = replace(each, max_num_seqs=self.max_sequences)
+        if self.kv_tokens is not None:
+            each = replace(each, kv_tokens=self.kv_tokens)
         return [each] * self.instances
 
     def slowness(self) -> list[float]:
@@ -150,6 +155,7 @@ def run(
         scheduler=scheduler,
         instances=hardware.instances,
         max_sequences=profiles[0].max_num_seqs,
+        kv_tokens=profiles[0].kv_tokens,
         rate_scale=load.rate_scale,
         rate_per_s=asked.rate_per_s if isinstance(asked, Mix) else None,
         seed=seed,
@@ -159,6 +165,7 @@ def run(
         setup,
         slos=slos,
         retries=fleet.retries,
+        preemptions=fleet.preemptions,
         wall_s=perf_counter() - wall_s,
         cpu_s=process_time() - cpu_s,
     )

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from steelyard_router.scheduling.lease import Lease, Phase
 from steelyard_router.scheduling.predictor import Predictor
-from steelyard_router.scheduling.scheduler import Scheduler
+from steelyard_router.scheduling.scheduler import Decision, Scheduler
 from steelyard_router.scheduling.strategy import AUTO, STRATEGIES, Settings, Strategy, build
 from steelyard_simulator.replay.distorted import Distorted
 from steelyard_simulator.replay.policy import Arrival, Options, Polled
@@ -41,7 +41,7 @@ class SchedulerPolicy:
         self.scheduler = Scheduler(index_bytes=INDEX_BYTES, predictor=predictor)
         self._make = strategy
         self._strategies: dict[str, Strategy] = {}
-        self.leases: dict[int, Lease] = {}
+        self._leases: dict[int, Lease] = {}
 
     @classmethod
     def of(cls, name: str, options: Options) -> Self:
@@ -74,29 +74,37 @@ class SchedulerPolicy:
 
     def place(self, arrival: Arrival, now: float) -> str | None:
         decision = self.scheduler.choose(arrival.view, self.strategy(arrival.workload), now)
-        self.leases[arrival.id] = decision.lease
+        return self.keep(arrival.id, decision)
+
+    def keep(self, arrival_id: int, decision: Decision) -> str:
+        """Its lease, until it ends; gives the instance."""
+        self._leases[arrival_id] = decision.lease
         return decision.instance
 
     def first_byte(self, arrival_id: int, now: float) -> None:
-        self.leases[arrival_id].first_byte(now)
+        self._leases[arrival_id].first_byte(now)
 
     def progress(self, arrival_id: int, output_tokens: int, now: float) -> None:
-        self.leases[arrival_id].progress(output_tokens, now)
+        self._leases[arrival_id].progress(output_tokens, now)
 
     def finished(
         self, arrival_id: int, now: float, *, output_tokens: int, cached_tokens: int | None
     ) -> None:
         del output_tokens
-        lease = self.leases.pop(arrival_id)
+        lease = self._leases.pop(arrival_id)
         if cached_tokens is not None:
             lease.correct(cached_tokens, prompt_tokens=lease.prompt_tokens)
         lease.release(now)
 
     def failed(self, arrival_id: int, now: float) -> None:
-        lease = self.leases.pop(arrival_id)
+        lease = self._leases.pop(arrival_id)
         lease.release(now, served=lease.phase is Phase.DECODE)
 
     def polled(self, instance: str, metrics: Polled) -> None:
         self.scheduler.observe(
-            instance, running=metrics.running, waiting=metrics.waiting, now=metrics.at_s
+            instance,
+            running=metrics.running,
+            waiting=metrics.waiting,
+            now=metrics.at_s,
+            kv_usage=metrics.kv_usage,
         )

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard_router import config
 from steelyard_router.errors import Overloaded
-from steelyard_router.proxy.admission import WOKEN_PER_RELEASE, Admission, Ticket
+from steelyard_router.proxy.admission import Admission, Ticket
 
 CHAT = config.Workload(name="chat")
 URGENT = config.Workload(name="urgent", priority=10)
@@ -296,60 +296,3 @@ def test_retry_after_is_at_least_a_second_and_bounded() -> None:
     clock.now += 3600
 
     assert admission.retry_after_s() == 30  # nothing seen lately: as long as a wait may last
-
-
-async def test_waiting_for_room_ends_with_any_release() -> None:
-    admission = Admission(limits())
-    holder = taken(admission)
-    waiter = asyncio.create_task(admission.wait_for_room(5))
-    await turn()
-    assert not waiter.done()
-
-    holder.release()
-
-    assert await waiter
-
-
-async def test_waiting_for_room_ends_when_a_prefill_is_over() -> None:
-    admission = Admission(limits())
-    waiter = asyncio.create_task(admission.wait_for_room(5))
-    await turn()
-    admission.room_made()
-
-    assert await waiter
-
-
-async def test_waiting_for_room_ends_with_its_time() -> None:
-    admission = Admission(limits())
-
-    assert not await admission.wait_for_room(0.01)
-    assert not admission._room
-
-
-async def test_a_release_wakes_only_the_few_that_wait_longest() -> None:
-    admission = Admission(limits())
-    waiters = [
-        asyncio.create_task(admission.wait_for_room(5)) for _ in range(WOKEN_PER_RELEASE + 3)
-    ]
-    await turn()
-    taken(admission).release()
-    await turn()
-
-    assert [waiter.done() for waiter in waiters] == [True] * WOKEN_PER_RELEASE + [False] * 3
-
-    admission.room_made()
-
-    assert all(await asyncio.gather(*waiters))
-
-
-async def test_who_is_cancelled_when_woken_passes_the_wake_on() -> None:
-    admission = Admission(limits())
-    waiters = [
-        asyncio.create_task(admission.wait_for_room(5)) for _ in range(WOKEN_PER_RELEASE + 1)
-    ]
-    await turn()
-    admission.room_made()
-    waiters[0].cancel()
-
-    assert await asyncio.wait_for(waiters[-1], 1)
-    await asyncio.wait(waiters)

@@ -111,7 +111,7 @@ def test_several_routers_see_less_than_one() -> None:
     assert four.hit_ratio < one.hit_ratio
 
 
-SETUP = Setup("t", "p", "none", 1, 256, 1.0, None, 1)
+SETUP = Setup("t", "p", "none", 1, 256, 10_000, 1.0, None, 1)
 
 
 def outcome(workload: str, ttft_s: float, tpot_s: float, *, whole: bool = True) -> Outcome:
@@ -126,7 +126,7 @@ def refused(workload: str, wait_s: float) -> Outcome:
 
 
 def reported(outcomes: list[Outcome], **slos: SLO) -> Report:
-    return report(outcomes, SETUP, slos=slos, retries=0, wall_s=1.0, cpu_s=1.0)
+    return report(outcomes, SETUP, slos=slos, retries=0, preemptions=0, wall_s=1.0, cpu_s=1.0)
 
 
 def test_attainment_counts_every_target_by_workload_and_failures_as_misses() -> None:

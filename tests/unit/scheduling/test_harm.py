@@ -7,9 +7,10 @@ from support.known_predictor import Known, scheduler
 
 from steelyard_router.scheduling.lease import Lease, Phase
 from steelyard_router.scheduling.ledger import HARM_UNIT
-from steelyard_router.scheduling.objective import Rates, harm
+from steelyard_router.scheduling.objective import Rates, harm, has_targets
 from steelyard_router.scheduling.request import SLO, RequestView, Weights
 from steelyard_router.scheduling.scheduler import Scheduler
+from steelyard_router.scheduling.stake import Stakes, stakes
 from steelyard_router.scheduling.strategy import LeastRequest, MarginalDelay
 from steelyard_router.scheduling.usual import PRIOR
 
@@ -40,6 +41,20 @@ def summed(made: Scheduler, instance: str) -> int:
     member = made._fleet.find(instance)
     assert member is not None
     return member.account.harm
+
+
+def at_stake(made: Scheduler, instance: str) -> Stakes:
+    member = made._fleet.find(instance)
+    assert member is not None
+    return member.account.stakes
+
+
+def all_of(leases: list[Lease]) -> Stakes:
+    stakes = Stakes()
+    for lease in leases:
+        for each in lease.stakes:
+            stakes.add(each)
+    return stakes
 
 
 def tell(lease: Lease, event: str, now: float) -> None:
@@ -79,20 +94,24 @@ def test_the_sum_is_that_of_the_leases_after_whatever_happened(
         elif leases:
             tell(leases[step[1] % len(leases)], step[0], now)
         for name in NAMES:
-            assert summed(made, name) == sum(each.harm for each in here(made, leases, name))
+            mine = here(made, leases, name)
+            assert summed(made, name) == sum(each.harm for each in mine)
+            assert at_stake(made, name)._sums == all_of(mine)._sums
 
     for lease in leases:
         lease.release(now)
     assert [summed(made, name) for name in NAMES] == [0, 0]
+    assert not any(at_stake(made, name) for name in NAMES)
 
 
 @given(view=VIEWS)
-def test_a_lease_costs_what_its_request_does(view: RequestView) -> None:
+def test_a_lease_costs_what_its_request_does_or_has_it_at_stake(view: RequestView) -> None:
     made = scheduler(Known(), 1)
 
     lease = made.choose(view, LeastRequest(), 0.0).lease
 
-    expected = harm(view, Rates.of(view, PRIOR))
+    assert lease.stakes == stakes(view)
+    expected = 0.0 if has_targets(view) else harm(view, Rates.of(view, PRIOR))
     assert lease.harm * HARM_UNIT == pytest.approx(expected, rel=1e-12, abs=HARM_UNIT)
     assert lease.harm >= 0
 

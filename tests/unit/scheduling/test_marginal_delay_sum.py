@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.known_predictor import Known, scheduler
 
 from steelyard_router.scheduling.ledger import HARM_UNIT, PRIOR_TOKENS_PER_S
-from steelyard_router.scheduling.objective import USUAL_TTFTS
+from steelyard_router.scheduling.objective import USUAL_TTFTS, slope, worth
 from steelyard_router.scheduling.predictor import Coefficients, attended
 from steelyard_router.scheduling.prefill_share import MEMORY_S, MOST
 from steelyard_router.scheduling.request import SLO, RequestView, Weights
@@ -54,13 +54,28 @@ costs = st.floats(1e-12, 1e-2)
 coefficients = st.builds(Coefficients, costs, costs, costs, costs, costs)
 
 
-def rate(weight: float, target: float | None) -> float:
-    return weight / target if target else 0.0
+def spent(view: RequestView, first_s: float, token_s: float) -> float:
+    """What it costs a request that it waits and decodes for so long."""
+    out, slo, weights = view.expected_output_tokens or 0, view.slo, view.weights
+    if slo == SLO():  # no reply teaches what is usual here
+        usual = weights.ttft * first_s / (USUAL_TTFTS * PRIOR.ttft_s)
+        return usual + weights.tpot * token_s / PRIOR.tpot_s
+    times = ((first_s, slo.ttft_s), (token_s, slo.tpot_s), (first_s + out * token_s, slo.e2e_s))
+    each = zip((weights.ttft, weights.tpot, weights.e2e), times, strict=True)
+    return sum(weight * worth(time / target) for weight, (time, target) in each if target)
 
 
-def targets_of(view: RequestView) -> SLO:
-    """No reply teaches what is usual here."""
-    return view.slo if view.slo != SLO() else SLO(USUAL_TTFTS * PRIOR.ttft_s, PRIOR.tpot_s)
+def second(view: RequestView, token_s: float) -> float:
+    """What a delay of a second costs a request where a token takes so long."""
+    out, slo, weights = view.expected_output_tokens or 0, view.slo, view.weights
+    if slo == SLO():
+        return weights.tpot / (PRIOR.tpot_s * out)
+    cost = 0.0
+    if slo.tpot_s:
+        cost += weights.tpot * slope(token_s / slo.tpot_s) / (slo.tpot_s * out)
+    if slo.e2e_s:
+        cost += weights.e2e * slope(out * token_s / slo.e2e_s) / slo.e2e_s
+    return cost
 
 
 def computed_s(cost: Coefficients, uncached: int, tokens: int) -> float:
@@ -97,7 +112,7 @@ class Place:
     def price(self, mine: RequestView, least: int, now: float) -> tuple[float, float]:
         """Every term of every request, summed one after the other; and how far it may be off,
         since what a second costs is a whole number of units in the ledger."""
-        out, slo = mine.expected_output_tokens or 0, targets_of(mine)
+        out = mine.expected_output_tokens or 0
         uncached, queue = self.uncached(mine), self.queue_s(now)
         own = computed_s(self.cost, uncached, mine.prompt_tokens)
         context = sum(guest.tokens for guest, _ in self.here if guest.decodes)
@@ -105,18 +120,12 @@ class Place:
         step = self.cost.base_s + self.cost.context_s * context + added
         step += self.cost.sequence_s * sum(guest.sequences for guest, _ in self.here)
         token = step / (1 - self.prefill_share(now))
-        total = rate(mine.weights.ttft, slo.ttft_s) * (queue + own)
-        total += rate(mine.weights.tpot, slo.tpot_s) * token
-        total += rate(mine.weights.e2e, slo.e2e_s) * (queue + own + out * token)
+        total = spent(mine, queue + own, token)
         avoidable = own * (uncached - least) / uncached
         delay = OTHERS * (own + LATER * avoidable + QUEUED * queue + out * added)
         for guest, view in self.here:
-            theirs, its_out = targets_of(view), view.expected_output_tokens
-            assert its_out
-            second = rate(view.weights.tpot, theirs.tpot_s) / its_out
-            second += rate(view.weights.e2e, theirs.e2e_s)
-            total += guest.sequences * second * delay
-        return total, len(self.here) * HARM_UNIT * delay
+            total += guest.sequences * second(view, token) * delay
+        return total, 4 * len(self.here) * HARM_UNIT * delay
 
 
 @settings(max_examples=150, deadline=None)

@@ -3,9 +3,12 @@
 import pytest
 from support.pool_case import Front, instances, shown_width
 
-from steelyard_router.scheduling.order import ORDERS
+from steelyard_router.scheduling.order import ORDERS, Limits, Pace
+from steelyard_router.scheduling.pool import PASSED_OVER
 from steelyard_router.scheduling.request import SLO, RequestView
+from steelyard_router.scheduling.room import Room
 from steelyard_router.scheduling.scheduler import Scheduler
+from steelyard_router.scheduling.waiting import OnTimeout
 
 SHORT = RequestView(prompt_tokens=10, expected_output_tokens=1.0)
 LONG = RequestView(prompt_tokens=10_000, expected_output_tokens=1000.0)
@@ -77,6 +80,43 @@ def test_what_one_may_run_on_is_kept_for_it_once_it_has_waited_too_long() -> Non
     assert list(front.drain(7.0)) == ["huge", "short"]
 
 
+def test_one_instance_is_kept_for_it_and_the_same_one_and_others_go_on() -> None:
+    front = Front(instances({"a": 4, "b": 4}, SMALL), max_wait_s=5.0)
+    front.offer("runs"), front.offer("more"), front.offer("huge", HUGE)
+    assert front.release() == []
+
+    placed = set()
+    for number in range(3):
+        front.offer(f"{number}", SHORT, 6.0 + number)
+        placed |= {name for _, name in front.release(6.0 + number)}
+    assert len(front.pool) == 1
+    assert len(placed) == 1
+    emptied = next(key for key in ("runs", "more") if front.placed[key] not in placed)
+    assert keys(front.end(emptied, 9.0)) == ["huge"]
+
+
+def test_nothing_is_kept_for_one_that_only_others_of_its_workload_are_in_the_way_of() -> None:
+    room = Room(of_workload={"batch": 1})
+    front = Front(instances({"a": 4}), room=room, max_wait_s=5.0)
+    front.offer("runs", RequestView(workload="batch"))
+    front.offer("waits", RequestView(workload="batch"))
+    front.offer("chat", now=6.0)
+
+    assert keys(front.release(6.0)) == ["chat"]
+
+
+@pytest.mark.parametrize("bounded", ["batch", "default"])
+def test_a_workload_at_its_bound_leaves_room_for_the_others(bounded: str) -> None:
+    front = Front(instances({"a": 4}), room=Room(of_workload={bounded: 1}))
+    front.offer("runs", RequestView(workload=bounded))
+    front.offer("waits", RequestView(workload=bounded)), front.offer("chat")
+    other = "default" if bounded == "batch" else "batch"
+    front.offer("other", RequestView(workload=other))
+
+    assert "other" in keys(front.release())
+    assert front.pool.withdraw("waits")
+
+
 def test_what_it_may_not_run_on_is_not_kept_for_it() -> None:
     """Though it would be better there."""
     front = Front(instances({"a": 4, "b": 4}, SMALL), max_wait_s=5.0)
@@ -109,7 +149,106 @@ def test_it_says_when_the_next_one_will_have_waited_too_long() -> None:
     front.release(6.0)
     assert front.pool.next_s == 7.0
     front.release(9.0)
+    assert front.pool.next_s == 11.0
+    assert front.pool.give_up(12.0) == ["first", "second"]
     assert front.pool.next_s is None
+    assert list(front.drain(12.0)) == []
+
+
+@pytest.mark.parametrize("on_timeout", [OnTimeout.PROMOTE, OnTimeout.DEGRADE])
+def test_nobody_waits_longer_than_twice_the_limit(on_timeout: OnTimeout) -> None:
+    front = Front(instances({"a": 1}), max_wait_s=5.0, on_timeout=on_timeout)
+    front.offer("runs"), front.offer("waits")
+
+    assert front.pool.give_up(9.9) == []
+    assert front.pool.give_up(10.0) == ["waits"]
+    assert front.pool.give_up(11.0) == []
+    assert front.end("runs", 12.0) == []
+
+
+def test_who_is_to_be_refused_is_at_the_limit() -> None:
+    front = Front(instances({"a": 1}), max_wait_s=5.0, on_timeout=OnTimeout.REJECT)
+    front.offer("runs"), front.offer("waits"), front.offer("late", now=1.0)
+
+    assert front.pool.give_up(5.0) == ["waits"]
+    assert front.end("runs", 5.0) == [("late", "a")]
+
+
+def test_who_is_degraded_goes_when_nobody_else_waits_whatever_its_class() -> None:
+    front = Front(instances({"a": 1}), max_wait_s=5.0, on_timeout=OnTimeout.DEGRADE)
+    front.offer("runs"), front.offer("high", RequestView(priority=9)), front.release()
+    front.offer("low", RequestView(priority=-9), now=4.0)
+
+    assert list(front.drain(5.0)) == ["low", "high"]
+
+
+def test_of_equals_a_tenant_goes_first_that_has_less_running() -> None:
+    front = Front(instances({"a": 3}))
+    for number in range(6):
+        front.offer(f"greedy/{number}", RequestView(tenant="greedy"))
+    front.offer("modest/0", RequestView(tenant="modest"))
+    front.offer("urgent", RequestView(tenant="greedy", priority=1))
+
+    assert list(front.drain())[:3] == ["urgent", "modest/0", "greedy/3"]
+
+
+def test_what_has_no_tenant_counts_as_one_tenant_and_nothing_stands_idle() -> None:
+    front = Front(instances({"a": 2}))
+    front.offer("runs", RequestView(tenant="one")), front.offer("too", RequestView(tenant="one"))
+    front.offer("more", RequestView(tenant="one")), front.offer("nobody's")
+
+    assert list(front.drain()) == ["nobody's", "more"]
+
+
+def test_a_session_that_has_had_little_goes_before_one_that_had_much() -> None:
+    front = Front(instances({"a": 1}), "ProgramAware")
+    front.offer("runs", RequestView(session="long", prompt_tokens=5000))
+    front.offer("long/2", RequestView(session="long")), front.offer("new", LONG)
+
+    assert list(front.drain()) == ["new", "long/2"]
+
+
+def test_many_go_in_the_order_that_was_adopted_and_newcomers_behind() -> None:
+    """Nobody sorts them in one go."""
+    front = Front(instances({"a": 1}), "ShortestPredicted", at_once=1)
+    front.offer("runs")
+    for tokens in (900, 100, 500):
+        front.offer(f"{tokens}", RequestView(prompt_tokens=tokens, expected_output_tokens=1.0))
+    assert front.pool.unordered
+    assert front.end("runs") == [("900", "a")]  # as they came: nothing is adopted yet
+
+    orders = front.pool.ordering(0.0, clock=lambda: 0.0, pace=Pace(), limits=Limits())
+    front.offer("1", SHORT)
+    while not orders.ordering.advance():
+        pass
+    front.pool.adopt(orders)
+
+    assert list(front.drain()) == ["100", "500", "1"]
+
+
+def test_who_has_left_while_an_order_was_made_is_not_in_it() -> None:
+    front = Front(instances({"a": 1}), at_once=1)
+    for key in ("runs", "first", "second", "third"):
+        front.offer(key)
+    orders = front.pool.ordering(0.0, clock=lambda: 0.0, pace=Pace(), limits=Limits())
+    assert front.pool.withdraw("second")
+    while not orders.ordering.advance():
+        pass
+    front.pool.adopt(orders)
+
+    assert list(front.drain()) == ["first", "third"]
+
+
+def test_who_fits_nowhere_keeps_nobody_from_being_found_for_long() -> None:
+    """A release looks at so many that do not fit, and not at all."""
+    front = Front(instances({"a": 4}, SMALL))
+    front.offer("runs", SHORT)
+    for number in range(2 * PASSED_OVER):
+        front.offer(f"huge/{number}", HUGE)
+    front.offer("short", SHORT)
+
+    assert front.release() == []
+    assert "short" in list(front.drain())
 
 
 def test_who_is_withdrawn_does_not_go() -> None:

@@ -1,7 +1,5 @@
 """What stays true of a pool whatever happens around it."""
 
-from math import inf
-
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -9,6 +7,7 @@ from support.pool_case import Front, instances, shown_width
 
 from steelyard_router.scheduling.order import ORDERS
 from steelyard_router.scheduling.request import SLO, RequestView
+from steelyard_router.scheduling.waiting import NO_LIMIT, OnTimeout, WaitLimit
 
 CACHE_TOKENS = 2000
 NAMES = st.sampled_from("abc")
@@ -18,6 +17,8 @@ REQUESTS = st.builds(
     sequences=st.integers(1, 5),
     expected_output_tokens=st.none() | st.floats(1, CACHE_TOKENS),
     priority=st.integers(0, 2),
+    tenant=st.none() | st.sampled_from(("one", "two")),
+    session=st.none() | st.sampled_from(("long", "short")),
     slo=st.builds(SLO, ttft_s=st.none() | st.floats(0.1, 60)),
 )
 
@@ -27,7 +28,7 @@ class Waits(RuleBasedStateMachine):
     asked, as its owner has to.
     """
 
-    max_wait_s = inf
+    limit = NO_LIMIT
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +39,12 @@ class Waits(RuleBasedStateMachine):
 
     @initialize(order_name=st.sampled_from(ORDERS))
     def start(self, order_name: str) -> None:
-        self.front = Front(self.scheduler, order_name, max_wait_s=self.max_wait_s)
+        self.front = Front(
+            self.scheduler,
+            order_name,
+            max_wait_s=self.limit.max_wait_s,
+            on_timeout=self.limit.on_timeout,
+        )
 
     @rule(request=REQUESTS, among=st.none() | st.frozensets(NAMES))
     def come(self, request: RequestView, among: frozenset[str] | None) -> None:
@@ -88,6 +94,9 @@ class Waits(RuleBasedStateMachine):
         self._ask()
 
     def _ask(self) -> None:
+        for key in self.front.pool.give_up(self.now):
+            *_, since_s = self.waiting.pop(key)
+            assert self.now >= since_s + self.limit.longest_s
         for key, name in self.front.release(self.now):
             _, among, _ = self.waiting.pop(key)
             assert among is None or name in among
@@ -97,11 +106,14 @@ class Waits(RuleBasedStateMachine):
         assert len(self.front.pool) == len(self.waiting)
 
     @invariant()
+    def nobody_waits_for_longer_than_anyone_may(self) -> None:
+        for *_, since_s in self.waiting.values():
+            assert self.now < since_s + self.limit.longest_s
+
+    @invariant()
     def nobody_waits_where_there_is_room_that_is_not_kept(self) -> None:
-        kept: frozenset[str] = frozenset()
-        for _, among, since_s in self.waiting.values():
-            if self.now >= since_s + self.max_wait_s:
-                kept |= frozenset("abc") if among is None else among
+        """An instance is kept for each that has waited too long, and for nobody else."""
+        kept = {one.kept for one in self.front.pool._list.promoted}
         for request, among, _ in self.waiting.values():
             room = self.scheduler.with_room(request, self.front.room, self.now, among=among)
             assert room <= kept
@@ -109,21 +121,35 @@ class Waits(RuleBasedStateMachine):
     @invariant()
     def what_is_kept_is_kept_for_who_does_not_fit(self) -> None:
         """The one that has waited longest of all that have waited too long never fits."""
-        for request, among, since_s in self.waiting.values():
-            if self.now >= since_s + self.max_wait_s:
-                room = self.front.room
-                assert not self.scheduler.with_room(request, room, self.now, among=among)
-                return
+        for one in self.front.pool._list.promoted[:1]:
+            ask, room = one.ask, self.front.room
+            assert not self.scheduler.with_room(ask.request, room, self.now, among=ask.among)
 
 
-class WaitsForSoLong(Waits):
+class Promoted(Waits):
     """The same where nobody may wait for long."""
 
-    max_wait_s = 15.0
+    limit = WaitLimit(15.0)
+
+
+class Degraded(Waits):
+    """Nothing is kept for anyone, and nobody is refused before it has waited twice as long."""
+
+    limit = WaitLimit(15.0, OnTimeout.DEGRADE)
+
+
+class Rejected(Waits):
+    """Nobody waits for longer."""
+
+    limit = WaitLimit(15.0, OnTimeout.REJECT)
 
 
 SETTINGS = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestWaits = Waits.TestCase
 TestWaits.settings = SETTINGS
-TestWaitsForSoLong = WaitsForSoLong.TestCase
-TestWaitsForSoLong.settings = SETTINGS
+TestPromoted = Promoted.TestCase
+TestPromoted.settings = SETTINGS
+TestDegraded = Degraded.TestCase
+TestDegraded.settings = SETTINGS
+TestRejected = Rejected.TestCase
+TestRejected.settings = SETTINGS

@@ -37,6 +37,18 @@ def test_it_fades_with_time_down_to_nothing() -> None:
     assert share.at(5.0 + 20 * MEMORY_S) < 1e-8
 
 
+def test_priced_anew_it_is_the_share_at_what_prompts_cost_now() -> None:
+    share = PrefillShare()
+    for tokens, now in ((3000, 0.0), (500, 2.0), (9000, 3.5)):
+        pairs = attended(tokens, tokens)
+        share.add(FAST.prefill(tokens, pairs), now, tokens=tokens, pairs=pairs)
+
+    assert share.priced(FAST.prefill_s, FAST.attention_s, 5.0) == pytest.approx(share.at(5.0))
+    twice = share.priced(2 * FAST.prefill_s, 2 * FAST.attention_s, 5.0)
+    assert twice == pytest.approx(2 * share.at(5.0))
+    assert share.priced(1.0, 1.0, 5.0) == MOST
+
+
 @given(
     st.lists(st.tuples(st.floats(0, 1e4), st.floats(0, 100)), max_size=30),
     st.floats(0, 1e3),

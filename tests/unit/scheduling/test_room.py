@@ -3,8 +3,9 @@
 import pytest
 from support.pool_case import PRODUCT, instances, shown_width
 
+from steelyard_router.scheduling.refusal import NoRoom
 from steelyard_router.scheduling.request import RequestView
-from steelyard_router.scheduling.room import Room
+from steelyard_router.scheduling.room import ENDLESS, Room
 from steelyard_router.scheduling.scheduler import Scheduler
 
 CACHE_TOKENS = 1000
@@ -82,6 +83,73 @@ def test_an_idle_one_takes_whatever_comes(request_view: RequestView) -> None:
     assert fits(scheduler, request_view)
     busy(scheduler)
     assert not fits(scheduler, request_view)
+
+
+def test_no_more_of_a_workload_than_its_bound_and_of_others_as_many_as_there_is_room_for() -> None:
+    scheduler = instances({"a": 9})
+    room = Room(of_workload={"batch": 2})
+    for _ in range(2):
+        assert fits(scheduler, RequestView(workload="batch"), room)
+        scheduler.choose(RequestView(workload="batch"), PRODUCT, 0.0)
+
+    assert not fits(scheduler, RequestView(workload="batch"), room)
+    assert fits(scheduler, RequestView(workload="chat"), room)
+
+
+def test_one_request_of_more_sequences_than_its_bound_goes_where_its_workload_has_none() -> None:
+    scheduler, room = instances({"a": 9}), Room(of_workload={"batch": 2})
+    busy(scheduler)
+
+    assert fits(scheduler, RequestView(workload="batch", sequences=3), room)
+    scheduler.choose(RequestView(workload="batch"), PRODUCT, 0.0)
+    assert not fits(scheduler, RequestView(workload="batch", sequences=3), room)
+
+
+@pytest.mark.parametrize(("given", "taken"), [(2, 2), (9, 4)])
+def test_a_given_bound_holds_beside_what_the_engine_was_seen_to_run(given: int, taken: int) -> None:
+    scheduler = instances({"a": 4})
+    busy(scheduler, sequences=taken - 1)
+
+    assert fits(scheduler, RequestView(), Room(sequences=given))
+    busy(scheduler)
+    assert not fits(scheduler, RequestView(), Room(sequences=given))
+
+
+def test_without_a_bound_there_is_always_room() -> None:
+    scheduler = instances({"a": 1}, CACHE_TOKENS)
+    busy(scheduler, prompt_tokens=20 * CACHE_TOKENS, sequences=50)
+
+    assert fits(scheduler, RequestView(prompt_tokens=CACHE_TOKENS), ENDLESS)
+
+
+def test_memory_of_unknown_size_bounds_nothing() -> None:
+    scheduler = Scheduler(index_bytes=10**6)
+    scheduler.join("a")
+    busy(scheduler, prompt_tokens=10**7)
+
+    assert fits(scheduler, RequestView(prompt_tokens=10**7))
+    scheduler.join("a", cache_tokens=CACHE_TOKENS)
+    assert not fits(scheduler, RequestView())
+
+
+def test_what_it_has_cached_takes_less_room_where_such_is_held_once_for_many() -> None:
+    scheduler = instances({"a": 100}, 10 * CACHE_TOKENS)
+    prompt = RequestView(blocks=bytes(range(64)), prompt_tokens=8 * 64)
+    for _ in range(10):
+        scheduler.choose(prompt, PRODUCT, 0.0).lease.first_byte(0.0)
+
+    def placed(usage: float) -> bool:
+        scheduler.observe("a", running=10, waiting=0, now=0.0, kv_usage=usage)
+        room = Room(kv_share=usage + 0.03)
+        try:
+            lease = scheduler.choose(prompt, PRODUCT, 0.0, room=room).lease
+        except NoRoom:
+            return False
+        lease.release(0.0)
+        return True
+
+    assert placed(512 / 10_000)
+    assert not placed(5120 / 10_000)
 
 
 def test_one_that_is_closed_has_none() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.pool_case import PRODUCT
 
-from steelyard_router.scheduling.fleet import CROWDED, PROBE_S, STEADY, Member
+from steelyard_router.scheduling.fleet import CROWDED, PROBE, PROBE_S, STEADY, Member
 from steelyard_router.scheduling.index import PrefixIndex
 from steelyard_router.scheduling.ledger import Ledger
 from steelyard_router.scheduling.request import RequestView
@@ -98,19 +98,38 @@ def test_one_that_is_seen_to_run_more_is_given_more() -> None:
     assert member.width == 24
 
 
-def test_a_full_one_gets_one_more_to_find_out_and_no_second_before_its_time() -> None:
-    member = told(*[(16, 4)] * STEADY)
+def test_a_full_one_gets_some_more_to_find_out_and_not_before_its_time() -> None:
+    member = told(*[(64, 4)] * STEADY)
     told_s = STEADY - 1.0
 
-    member.report(16, 0, told_s + PROBE_S - 1)
+    member.report(64, 0, told_s + PROBE_S - 1)
+    assert member.width == 64
+    member.report(64, 0, told_s + PROBE_S)
+    assert member.width == 64 + 64 * PROBE
+
+
+def test_while_it_takes_them_it_gets_more_at_once() -> None:
+    """As many as it is thought to run are there at each report, and nobody has to wait."""
+    member = told(*[(16, 4)] * STEADY)
+
+    widths = []
+    for second in range(60):
+        member.report(min(128, int(member.width)), 0, PROBE_S + STEADY + second)
+        widths.append(member.width)
+    assert widths[:2] == [17, 18]
+    assert widths[-1] == 129
+
+
+def test_after_one_that_had_to_wait_the_next_is_tried_in_its_time() -> None:
+    member = told(*[(16, 4)] * STEADY)
+    refused_s = 100.0 + STEADY
+
+    told((16, 0), *[(16, 1)] * STEADY, (16, 0), member=member, start_s=100.0)
     assert member.width == 16
-    member.report(16, 0, told_s + PROBE_S)
+    member.report(16, 0, refused_s + PROBE_S - 1)
+    assert member.width == 16
+    member.report(16, 0, refused_s + PROBE_S)
     assert member.width == 17
-    told_s += PROBE_S
-    member.report(17, 0, told_s + PROBE_S - 1)
-    assert member.width == 17
-    member.report(17, 0, told_s + PROBE_S)
-    assert member.width == 18
 
 
 def test_one_more_that_has_to_wait_is_taken_back() -> None:

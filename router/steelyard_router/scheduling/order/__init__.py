@@ -16,6 +16,7 @@ from steelyard_router.scheduling.order.job import Job
 from steelyard_router.scheduling.order.lane import Lane, slots
 from steelyard_router.scheduling.order.least_laxity import LeastLaxity
 from steelyard_router.scheduling.order.overdue import PATIENCE, Patience
+from steelyard_router.scheduling.order.program_aware import ProgramAware
 from steelyard_router.scheduling.order.protocol import Order, Search, arrange
 from steelyard_router.scheduling.order.shortest_predicted import ShortestPredicted
 from steelyard_router.scheduling.order.sorting import SortingOrder
@@ -36,6 +37,7 @@ __all__ = [
     "Order",
     "Pace",
     "Patience",
+    "ProgramAware",
     "Schedule",
     "Search",
     "ShortestPredicted",
@@ -50,6 +52,7 @@ SORTING: Final[tuple[type[SortingOrder], ...]] = (
     Deadline,
     LeastLaxity,
     ShortestPredicted,
+    ProgramAware,
     FCFS,
 )
 ORDERS: Final = (*(kind.name for kind in SORTING), Annealing.name)

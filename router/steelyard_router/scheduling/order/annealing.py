@@ -42,6 +42,7 @@ class Annealing:
     """`make_plan` says what an order does: `Timeline`, or `Batches` for the published form."""
 
     name: ClassVar[str] = "SimulatedAnnealing"
+    instant: ClassVar[bool] = False
     key = staticmethod(UrgentFirst.key)
 
     def __init__(

@@ -26,6 +26,8 @@ class Job:
     tpot_s: float | None = None
     e2e_s: float | None = None
     priority: int = 0
+    attained_tokens: float = 0.0
+    """What its session has been given so far."""
     steps: float = field(init=False)
     """From its first token to its last."""
     deadline_s: float = field(init=False)
@@ -46,7 +48,8 @@ class Job:
     def on(self, prefill_s: float) -> "Job":
         """The same where its prompt takes that long."""
         targets = (self.ttft_s, self.tpot_s, self.e2e_s)
-        return Job(self.key, self.arrived_s, prefill_s, self.output_tokens, *targets, self.priority)
+        own = (self.key, self.arrived_s, prefill_s, self.output_tokens)
+        return Job(*own, *targets, self.priority, self.attained_tokens)
 
     def service_s(self, token_s: float) -> float:
         """From its start to its last token, if no prompt is before its own."""

@@ -37,6 +37,8 @@ class Order(Protocol):
     """
 
     name: ClassVar[str]
+    instant: ClassVar[bool]
+    """Whether it is found in one go: nothing is searched for."""
     patience: Patience
 
     @property

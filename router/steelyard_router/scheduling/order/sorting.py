@@ -16,6 +16,7 @@ class SortingOrder(ABC):
     """By class, then by `key`, then by arrival."""
 
     name: ClassVar[str]
+    instant: ClassVar[bool] = True
 
     def __init__(self, patience: Patience = PATIENCE) -> None:
         self.patience = patience

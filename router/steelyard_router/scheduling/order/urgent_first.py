@@ -27,7 +27,10 @@ class UrgentFirst(SortingOrder):
 
     @staticmethod
     def key(job: Job, at: Moment) -> Rank:
-        slack_s = job.slack_s(at.earliest_s, at.token_s)
-        if 0 <= slack_s < MOST_S and slack_s < SHARE * (job.deadline_s - job.arrived_s):
-            return 0, job.deadline_s
-        return 1, job.service_s(at.token_s)
+        return (0, job.deadline_s) if urgent(job, at) else (1, job.service_s(at.token_s))
+
+
+def urgent(job: Job, at: Moment) -> bool:
+    """It can still make it, and soon might not."""
+    slack_s = job.slack_s(at.earliest_s, at.token_s)
+    return 0 <= slack_s < MOST_S and slack_s < SHARE * (job.deadline_s - job.arrived_s)

@@ -20,8 +20,9 @@ what they are worth, and what was tried and did not help):
 
 from typing import ClassVar, Final, Self
 
-from steelyard_router.scheduling.candidate import Terms, Wish
-from steelyard_router.scheduling.objective import Rates, output_tokens
+from steelyard_router.scheduling.candidate import Outlook, Terms, Wish
+from steelyard_router.scheduling.objective import Rates, has_targets, output_tokens, worth
+from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.strategy.protocol import Settings
 
 OTHERS: Final = 0.7
@@ -30,11 +31,13 @@ QUEUED: Final = 0.5
 
 
 class MarginalDelay:
-    """cost = w_ttft (Q_s + own) / SLO_ttft + w_tpot token / SLO_tpot
-    + w_e2e (Q_s + own + out token) / SLO_e2e
+    """cost = w_ttft first + w_tpot each + w_e2e whole
     + OTHERS harm (own (1 + LATER (P - least P) / P) + QUEUED Q_s + out added)
 
-    with harm = sum over the requests there of w_tpot / (out SLO_tpot) + w_e2e / SLO_e2e.
+    with first = worth((Q_s + own) / SLO_ttft), each = worth(token / SLO_tpot),
+    whole = worth((Q_s + own + out token) / SLO_e2e), and harm = the sum over the requests there of
+    w_tpot slope(token / SLO_tpot) / (out SLO_tpot) + w_e2e slope(out token / SLO_e2e) / SLO_e2e.
+    Against what is usual, where there is no target, worth(x) = x and slope(x) = 1.
     """
 
     name: ClassVar[str] = "MarginalDelay"
@@ -46,18 +49,39 @@ class MarginalDelay:
         return cls()
 
     def cost(self, terms: Terms) -> list[float]:
-        outlook = terms.outlook
+        outlook, request = terms.outlook, terms.request
         assert outlook is not None
-        rates, out = Rates.of(terms.request, outlook.usual), output_tokens(terms.request)
-        first, each = rates.ttft + rates.e2e, rates.tpot + rates.e2e * out
-        least = LATER * min(terms.p)
+        out, least = output_tokens(request), LATER * min(terms.p)
+        own = _missing(outlook, request) if has_targets(request) else _waiting(outlook, request)
         columns = zip(
-            terms.p, outlook.q_s, outlook.own_s, outlook.token_s, outlook.added_s, outlook.harm,
-            strict=True,
-        )  # fmt: skip
+            own, terms.p, outlook.q_s, outlook.own_s, outlook.added_s, outlook.harm, strict=True
+        )
         return [
-            first * (q + own)
-            + each * token
-            + OTHERS * harm * (own * (1 + LATER - least / p) + QUEUED * q + out * added)
-            for p, q, own, token, added, harm in columns
+            mine + OTHERS * harm * (own * (1 + LATER - least / p) + QUEUED * q + out * added)
+            for mine, p, q, own, added, harm in columns
         ]
+
+
+def _waiting(outlook: Outlook, request: RequestView) -> list[float]:
+    """To a request without targets: its time, in what is usual."""
+    rates = Rates.of(request, outlook.usual)
+    first, each = rates.ttft, rates.tpot
+    columns = zip(outlook.q_s, outlook.own_s, outlook.token_s, strict=True)
+    return [first * (q + own) + each * token for q, own, token in columns]
+
+
+def _missing(outlook: Outlook, request: RequestView) -> list[float]:
+    """To one with targets: what missing them costs, as far as it is to be expected."""
+    slo, weights, out = request.slo, request.weights, output_tokens(request)
+    first_s = [q + own for q, own in zip(outlook.q_s, outlook.own_s, strict=True)]
+    cost = [0.0] * len(first_s)
+    if slo.ttft_s:
+        cost = [weights.ttft * worth(first / slo.ttft_s) for first in first_s]
+    if slo.tpot_s:
+        each = [weights.tpot * worth(token / slo.tpot_s) for token in outlook.token_s]
+        cost = [sum(pair) for pair in zip(cost, each, strict=True)]
+    if slo.e2e_s:
+        whole_s = [a + out * token for a, token in zip(first_s, outlook.token_s, strict=True)]
+        whole = [weights.e2e * worth(whole / slo.e2e_s) for whole in whole_s]
+        cost = [sum(pair) for pair in zip(cost, whole, strict=True)]
+    return cost
