@@ -85,16 +85,23 @@ class Site:
 
 @asynccontextmanager
 async def real_engines(
-    ground: Ground, site: Site, limits: Limits, cores: Sequence[int]
+    ground: Ground,
+    site: Site,
+    limits: Limits,
+    cores: Sequence[int | None],
+    *,
+    arguments: Sequence[str] = (),
 ) -> AsyncIterator[list[Engine]]:
-    """One on each of the cores, from when all serve until the block ends. Raises FidelityError."""
+    """One on each of the cores, None being any, from when all serve until the block ends; told
+    those arguments too. Raises FidelityError."""
     site.check()
     env = {**ENV, "VLLM_CACHE_ROOT": str((site.folder / "cache").absolute())}
     async with AsyncExitStack() as stack:
         found, starting = [], []
         for number, core in enumerate(cores):
             name, port = f"vllm-{number}", free_port(HOST)
-            command = [str(site.vllm.absolute()), "serve", *_arguments(site, limits, port)]
+            told = (*_arguments(site, limits, port), *arguments)
+            command = [str(site.vllm.absolute()), "serve", *told]
             child = await stack.enter_async_context(
                 running(ground, name, command, env=env, core=core)
             )

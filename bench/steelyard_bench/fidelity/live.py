@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -36,17 +36,25 @@ class Router:
 
 @asynccontextmanager
 async def router(ground: Ground, engines: Sequence[Engine], policy: str) -> AsyncIterator[Router]:
-    """A new one, from when it knows the model on all engines until the block ends.
+    """One that places by that policy alone. Raises FidelityError."""
+    section = {"workloads": [_workload(policy)]}
+    async with serving(ground, engines, f"router-{policy}", section) as to:
+        yield to
 
-    Raises FidelityError.
+
+@asynccontextmanager
+async def serving(
+    ground: Ground, engines: Sequence[Engine], name: str, policy: Mapping[str, object]
+) -> AsyncIterator[Router]:
+    """A new router with that section of its configuration, from when it knows the model on all
+    engines until the block ends. Raises FidelityError.
     """
     port, admin_port = free_port(HOST), free_port(HOST)
     found = Router(f"http://{HOST}:{port}", f"http://{HOST}:{admin_port}")
-    name = f"router-{policy}"
     config = ground.folder / f"{name}.json"
     document = {
         "service": {"endpoints": list(_endpoints(engines))},
-        "policy": {"workloads": [_workload(policy)]},
+        "policy": policy,
         "listen": {"host": HOST, "port": port, "admin_port": admin_port},
     }
     config.write_text(json.dumps(document), encoding="utf-8")
