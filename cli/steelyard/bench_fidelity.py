@@ -9,6 +9,7 @@ import aiohttp
 import click
 import uvloop
 
+from steelyard.bench_report import engine_option
 from steelyard.parameter import FilePath, FolderPath
 from steelyard.terminal import INTERRUPTED
 from steelyard.up import STEELYARD
@@ -40,14 +41,7 @@ TRACE: Final = "conversation"
     "--docs", type=FolderPath, default=Path("docs"), show_default=True, help="Gets fidelity.md."
 )
 @click.option("--traces", type=FolderPath, default=Path("bench/traces"), show_default=True)
-@click.option(
-    "--engine",
-    "engine",
-    type=FolderPath,
-    default=Path("build/engine"),
-    show_default=True,
-    help="Where the real engine is installed.",
-)
+@engine_option
 @click.option(
     "--run-dir",
     type=FolderPath,
@@ -83,7 +77,7 @@ def command(
     except (FidelityError, SourceError) as exc:
         raise click.ClickException(str(exc)) from exc
     for bar in bars(document):
-        click.echo(f"{'met    ' if bar.met else 'NOT MET'}  {bar.about}: {bar.measured}")
+        click.echo(str(bar))
     click.echo(f"figures: {json_path}; the page is {write_page(document, docs)}")
 
 

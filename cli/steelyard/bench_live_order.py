@@ -11,7 +11,7 @@ import click
 import uvloop
 from rich.table import Table
 
-from steelyard.bench_report import json_option, quick_option
+from steelyard.bench_report import engine_option, json_option, quick_option
 from steelyard.load import write_json
 from steelyard.parameter import FolderPath
 from steelyard.terminal import INTERRUPTED, figure_table, make_console
@@ -33,13 +33,7 @@ GROUPS: Final = (*(kind.name for kind in KINDS), ALL)
 @click.command(name="live-order")
 @json_option
 @quick_option
-@click.option(
-    "--engine",
-    type=FolderPath,
-    default=Path("build/engine"),
-    show_default=True,
-    help="Where the real engine is installed.",
-)
+@engine_option
 @click.option(
     "--run-dir",
     type=FolderPath,
@@ -64,7 +58,7 @@ def command(*, json_path: Path | None, quick: bool, engine: Path, run_dir: Path)
     for phase in found["phases"]:
         console.print(_table(phase))
     for bar in () if quick else bars(found):
-        click.echo(f"{'met    ' if bar.met else 'NOT MET'}  {bar.about}: {bar.measured}")
+        click.echo(str(bar))
 
 
 def _measure(site: Site, folder: Path, *, quick: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the benches that time our own code have in common: their options, and their JSON."""
+"""What the benches have in common: options, and the JSON of those that time our own code."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.load import write_json
-from steelyard.parameter import FilePath
+from steelyard.parameter import FilePath, FolderPath
 from steelyard_bench.wire.machine import machine
 
 if TYPE_CHECKING:
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 json_option = click.option("--json", "json_path", type=FilePath, metavar="FILE")
 quick_option = click.option(
     "--quick", is_flag=True, help="Small sizes: shows that it runs, measures nothing."
+)
+
+engine_option = click.option(
+    "--engine",
+    type=FolderPath,
+    default=Path("build/engine"),
+    show_default=True,
+    help="Where the real engine is installed.",
 )
 
 

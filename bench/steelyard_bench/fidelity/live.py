@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -90,13 +90,23 @@ async def replay(
         block_tokens,
         read_timeout_s=READ_S,
     )
+    await play(job, found.append)
+    check_whole(found)
+    return found
+
+
+async def play(job: Job, tell: Callable[[Measurement], None]) -> None:
+    """Raises FidelityError."""
     try:
-        await run(job, found.append)
+        await run(job, tell)
     except LoadError as exc:
         raise FidelityError(str(exc)) from exc
+
+
+def check_whole(found: Sequence[Measurement]) -> None:
+    """Raises FidelityError where something failed."""
     if failed := [one.error for one in found if one.error is not None]:
         raise FidelityError(f"{len(failed)} of {len(found)} requests failed: {failed[0]}")
-    return found
 
 
 async def _until_whole(ground: Ground, to: Router, engines: int) -> None:

@@ -1,20 +1,14 @@
 """What the study has to show, read from its document. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from steelyard_bench.bar import Bar
 
 WITHIN: Final = 0.2
 """Of the mean time to the first token."""
 
 Policies = Sequence[Mapping[str, Any]]
-
-
-class Bar(NamedTuple):
-    """`met` by what was measured."""
-
-    about: str
-    measured: str
-    met: bool
 
 
 def bars(document: Mapping[str, Any]) -> Iterator[Bar]:

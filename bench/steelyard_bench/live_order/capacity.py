@@ -7,11 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from steelyard_bench.fidelity.engine import MODEL
 from steelyard_bench.fidelity.errors import FidelityError
-from steelyard_bench.fidelity.live import Router
+from steelyard_bench.fidelity.live import Router, check_whole, play
 from steelyard_bench.live_order.load import BLOCK_TOKENS, supply
 from steelyard_simulator.load.client import Target
-from steelyard_simulator.load.errors import LoadError
-from steelyard_simulator.load.job import Job, run
+from steelyard_simulator.load.job import Job
 from steelyard_simulator.load.measurement import Measurement
 
 USERS: Final = 2
@@ -53,10 +52,6 @@ async def measure(
     until_s = warm_s + measured_s
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(until_s):
-            try:
-                await run(job, found.append)
-            except LoadError as exc:
-                raise FidelityError(str(exc)) from exc
-    if failed := [one.error for one in found if one.error is not None]:
-        raise FidelityError(f"{len(failed)} of {len(found)} requests failed: {failed[0]}")
+            await play(job, found.append)
+    check_whole(found)
     return capacity(found, slots=slots, from_s=warm_s, until_s=until_s)

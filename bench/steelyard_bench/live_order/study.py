@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from steelyard_bench.fidelity.engine import MODEL, SHAPE, Engine, version
-from steelyard_bench.fidelity.errors import FidelityError
-from steelyard_bench.fidelity.live import Router, serving
+from steelyard_bench.fidelity.live import Router, play, serving
 from steelyard_bench.fidelity.other import watched
 from steelyard_bench.fidelity.process import Ground
 from steelyard_bench.live_order.capacity import Capacity, measure
@@ -19,8 +18,7 @@ from steelyard_bench.live_order.plan import LIMITS, Phase, Plan
 from steelyard_bench.live_order.summary import summarise
 from steelyard_bench.live_order.target import Targets
 from steelyard_simulator.load.client import Target
-from steelyard_simulator.load.errors import LoadError
-from steelyard_simulator.load.job import Job, run
+from steelyard_simulator.load.job import Job
 from steelyard_simulator.load.measurement import Measurement
 from steelyard_simulator.load.trace import TraceRequest
 
@@ -116,11 +114,9 @@ class Study:
         job = Job(Target(to.url, MODEL), tuple(asked), BLOCK_TOKENS, seed=self._text())
         try:
             async with asyncio.timeout(self._plan.span_s + self._plan.drain_s):
-                await run(job, found.append)
+                await play(job, found.append)
         except TimeoutError:
             await asyncio.sleep(REST_S)
-        except LoadError as exc:
-            raise FidelityError(str(exc)) from exc
         return found
 
     def _text(self) -> int:

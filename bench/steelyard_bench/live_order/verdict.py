@@ -1,21 +1,14 @@
 """What the measurement has to show, read from its document. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from steelyard_bench.bar import Bar
 from steelyard_bench.live_order.cell import CELLS
 from steelyard_bench.live_order.load import STRICT
 
 TIMES: Final = 2.0
 """As many of the strict class in time as in order of arrival."""
-
-
-class Bar(NamedTuple):
-    """`met` by what was measured."""
-
-    about: str
-    measured: str
-    met: bool
 
 
 def attainment(cells: Sequence[Mapping[str, Any]], name: str, kind: str) -> float:

@@ -12,14 +12,15 @@ from time import process_time
 from typing import Final
 
 from steelyard_bench.collector import as_the_router_sets_it
+from steelyard_bench.predictor.truth import costs_of
 from steelyard_router.scheduling.forecast import forecast
-from steelyard_router.scheduling.predictor import Coefficients, Observation, OnlinePredictor
+from steelyard_router.scheduling.predictor import Observation, OnlinePredictor
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.scheduler import Scheduler
 from steelyard_router.scheduling.strategy import LeastRequest
+from steelyard_simulator.engine.profile import profile
 
-ENGINE: Final = Coefficients(9e-3, 35e-6, 1.2e-9, 60e-6, 65e-9)
-"""As the profile `reference`."""
+ENGINE: Final = costs_of(profile("reference"))
 INSTANCES: Final = 16
 RUNNING: Final = 40
 """Requests on the instance that is asked about,"""

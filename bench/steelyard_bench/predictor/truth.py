@@ -7,17 +7,22 @@ from steelyard_router.scheduling.predictor import Coefficients, Observation
 from steelyard_simulator.engine.profile import Profile
 
 
+def costs_of(profile: Profile) -> Coefficients:
+    """What a step of such an engine costs, in the router's words."""
+    return Coefficients(
+        base_s=profile.base_s,
+        prefill_s=profile.per_prefill_token_s,
+        attention_s=profile.attention_s,
+        sequence_s=profile.per_sequence_s,
+        context_s=profile.per_context_token_s,
+    )
+
+
 class Truth:
     """All instances are alike."""
 
     def __init__(self, profile: Profile) -> None:
-        self._costs = Coefficients(
-            base_s=profile.base_s,
-            prefill_s=profile.per_prefill_token_s,
-            attention_s=profile.attention_s,
-            sequence_s=profile.per_sequence_s,
-            context_s=profile.per_context_token_s,
-        )
+        self._costs = costs_of(profile)
 
     def slow_down(self, factor: float) -> None:
         """From now on everything takes that many times as long."""

@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
+from steelyard_router.cluster.station import service_of
 from steelyard_router.config import Kubernetes
 from steelyard_router.kube.error import KubeError
-from steelyard_router.kube.event import Event, EventWriter, Subject
-from steelyard_router.kube.resource import LLM_SERVICE
+from steelyard_router.kube.event import Event, EventWriter
 from steelyard_router.observability.drift import Drift
 
 REASON = "PredictionDrift"
@@ -61,15 +61,8 @@ class DriftTeller:
 
 def drift_event(settings: Kubernetes, state: Drift, wall: float) -> Event:
     """The same monitor at the same time is the same occurrence, whoever sees it."""
-    service = settings.service
     return Event(
-        involved=Subject(
-            LLM_SERVICE.api_version,
-            LLM_SERVICE.kind,
-            settings.namespace,
-            service.name,
-            service.uid,
-        ),
+        involved=service_of(settings),
         reason=REASON,
         message=f"Latency predictions drift ({state.monitor}): {'; '.join(state.what)}",
         type="Warning",

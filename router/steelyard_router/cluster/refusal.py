@@ -10,11 +10,11 @@ import hashlib
 import logging
 from collections.abc import Callable
 
+from steelyard_router.cluster.station import service_of
 from steelyard_router.config import Kubernetes
 from steelyard_router.errors import ConfigError
 from steelyard_router.kube.error import KubeError
-from steelyard_router.kube.event import Event, EventWriter, Subject
-from steelyard_router.kube.resource import LLM_SERVICE
+from steelyard_router.kube.event import Event, EventWriter
 
 REASON = "ConfigReloadFailed"
 RETRY_S = 10.0
@@ -60,16 +60,9 @@ class RefusalTeller:
 
 def refusal(settings: Kubernetes, error: ConfigError, wall: float) -> Event:
     """The same error at the same time is the same occurrence, whoever meets it."""
-    service = settings.service
     words = str(error)
     return Event(
-        involved=Subject(
-            LLM_SERVICE.api_version,
-            LLM_SERVICE.kind,
-            settings.namespace,
-            service.name,
-            service.uid,
-        ),
+        involved=service_of(settings),
         reason=REASON,
         message=f"The router keeps its last good configuration: {words}",
         type="Warning",

@@ -27,11 +27,10 @@ class Station:
 
     @property
     def service(self) -> Subject:
-        return self.subject(LLM_SERVICE, self.place.service)
+        return service_of(self.place)
 
     def subject(self, resource: Resource, ref: ObjectRef) -> Subject:
-        place = self.place.namespace
-        return Subject(resource.api_version, resource.kind, place, ref.name, ref.uid)
+        return _subject(self.place, resource, ref)
 
     def election(self) -> Election:
         """For the Lease of this router, which goes with the LLMService."""
@@ -72,3 +71,12 @@ class Station:
             clock=self.clock,
             counted=counted,
         )
+
+
+def service_of(place: Kubernetes) -> Subject:
+    """The LLMService that a router of that configuration serves."""
+    return _subject(place, LLM_SERVICE, place.service)
+
+
+def _subject(place: Kubernetes, resource: Resource, ref: ObjectRef) -> Subject:
+    return Subject(resource.api_version, resource.kind, place.namespace, ref.name, ref.uid)

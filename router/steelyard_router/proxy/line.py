@@ -117,9 +117,11 @@ class Line:
         decision = self._pool.offer(number, ask, limit, self._time())
         if decision is not None:
             return decision
-        if (refusal := self._refusal(ask)) is not None:
+        try:
+            self._check(ask)
+        except ClientError:
             self._pool.withdraw(number)
-            raise refusal
+            raise
         promise: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._promises[number], self._among[number] = promise, among
         self.stir()
@@ -151,13 +153,18 @@ class Line:
         if not self._scheduler.with_room(request, room, now, among=ask.among):
             self.would_wait[name] = self.would_wait.get(name, 0) + 1
 
-    def _refusal(self, ask: Ask) -> ClientError | None:
-        """Why it may not even wait."""
-        if not self._roster.reaches(ask.among, ask.exclude):
-            return _no_instance()
+    def _check(self, ask: Ask) -> None:
+        """Raises where it may not even wait."""
+        self._reach(ask)
         if len(self._pool) > self._rules.longest:
-            return self._overloaded(f"the queue of {self._rules.longest} requests is full")
-        return None
+            raise self._overloaded(f"the queue of {self._rules.longest} requests is full")
+
+    def _reach(self, ask: Ask) -> None:
+        """Raises NoInstance where it would wait in vain."""
+        if not self._roster.reaches(ask.among, ask.exclude):
+            raise NoInstance(
+                "no instance is healthy and ready; try again shortly", retry_after_s=1.0
+            )
 
     def _go(self) -> None:
         """Lets everyone go who can, and refuses those whose time is up."""
@@ -203,8 +210,7 @@ class Line:
         for number, ask in list(self._pool.asks()):
             try:
                 ask.among = self._among[number]()
-                if not self._roster.reaches(ask.among, ask.exclude):
-                    raise _no_instance()
+                self._reach(ask)
             except ClientError as refusal:
                 self._pool.withdraw(number)
                 self._refuse(number, refusal)
@@ -221,7 +227,3 @@ class Line:
         if promise.done() and not promise.cancelled() and promise.exception() is None:
             promise.result().lease.release(self._time(), served=False)
             self.stir()
-
-
-def _no_instance() -> NoInstance:
-    return NoInstance("no instance is healthy and ready; try again shortly", retry_after_s=1.0)

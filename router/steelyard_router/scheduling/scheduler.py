@@ -332,7 +332,6 @@ class Scheduler:
             unsettled=head.trail.stamp if head else inf,
         )
         aims = has_targets(request)
-        rates = Rates.of(request, self._usual.of(request.workload))
         lease = Lease(
             instance=member.name,
             ledger=self._ledger,
@@ -345,7 +344,7 @@ class Scheduler:
             sequences=request.sequences,
             streams=request.streams,
             taken_s=now,
-            harm=0 if aims else round(harm(request, rates) / HARM_UNIT),
+            harm=0 if aims else self._harm(request),
             stakes=stakes(request) if aims else (),
             tenant=request.tenant,
             left=round(request.sequences * (request.expected_output_tokens or 0)),
@@ -353,6 +352,11 @@ class Scheduler:
         )
         self._ledger.add(lease, now)
         return lease
+
+    def _harm(self, request: RequestView) -> int:
+        """Of one without targets, in HARM_UNIT."""
+        rates = Rates.of(request, self._usual.of(request.workload))
+        return round(harm(request, rates) / HARM_UNIT)
 
     def _mean_block_tokens(self, request: RequestView) -> float:
         """Tokens of a block over the recent requests: a cache holds blocks of all of them."""
