@@ -1,9 +1,10 @@
 """What a decision costs: choose, lease, insert and evict, on an index that is full.
 
 A case is filled through the scheduler itself until every instance's share is full, so that every
-new block evicts an old one. Then each decision is timed by itself, while the leases of earlier ones
-go on and end, and with the garbage collector set as the router sets it. A p99 is the median of
-those of several rounds, which are reported too: another process's burst is not a property of ours.
+new block evicts an old one, and timed with nothing learned, and with more (knowledge.py). Each
+decision is timed by itself, while the leases of earlier ones go on and end, and with the garbage
+collector set as the router sets it. A p99 is the median of those of several rounds, which are
+reported too: another process's burst is not a property of ours.
 
 The worst cases are prompts that nobody would send, made so that a decision has to walk and to evict
 block by block, on instances that each hold another part of the prompt.
@@ -23,9 +24,10 @@ from steelyard_bench import footprint
 from steelyard_bench.collector import as_the_router_sets_it
 from steelyard_bench.conversation import Conversations
 from steelyard_bench.footprint import Footprint
+from steelyard_bench.knowledge import Knowledge, Trusting
 from steelyard_router.analysis.block import chain
 from steelyard_router.scheduling.lease import Lease
-from steelyard_router.scheduling.request import HASH_BYTES, RequestView
+from steelyard_router.scheduling.request import HASH_BYTES
 from steelyard_router.scheduling.scheduler import Scheduler
 from steelyard_router.scheduling.strategy import AUTO, build
 
@@ -94,6 +96,7 @@ QUICK: Final = Plan(
 class Timing:
     """One case's figures. What was really asked and held is beside what was meant."""
 
+    known: str
     instances: int
     prompt_tokens: int
     blocks_indexed: int
@@ -126,7 +129,7 @@ def measure(plan: Plan, progress: Progress) -> Report:
     """All of it; a minute or two for FULL."""
     with as_the_router_sets_it():
         hash_us = _hash_us(50, progress)
-        cases = [_conversations(case, plan, progress) for case in plan.cases]
+        cases = [each for case in plan.cases for each in _conversations(case, plan, progress)]
         worst = [_fragments(case, plan, progress) for case in plan.worst]
     footprints = []
     for place, kind in enumerate(footprint.KINDS):
@@ -153,12 +156,15 @@ class Bench:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.rng = np.random.default_rng(1)
-        self.scheduler = Scheduler(index_bytes=UNLIMITED_BYTES)
+        self.known = Knowledge.NOTHING
+        self._predictor = Trusting()
+        self.scheduler = Scheduler(index_bytes=UNLIMITED_BYTES, predictor=self._predictor)
         self.names = [f"engine-{number}" for number in range(case.instances)]
         for name in self.names:
             self.scheduler.join(name, cache_tokens=case.cache_blocks * BLOCK_TOKENS)
         self._strategy = build(AUTO)
         self._now = 0.0
+        self._number = 0
         self._leases: list[Lease] = []
 
     @property
@@ -169,13 +175,21 @@ class Bench:
     def decide(self, blocks: bytes, among: frozenset[str] | None = None) -> Sample:
         """Place a prompt, timed. Then the requests that are there go on."""
         self._now += 1 / REQUESTS_PER_S
+        self._number += 1
         tokens = len(blocks) // HASH_BYTES * BLOCK_TOKENS + BLOCK_TOKENS // 2
-        request = RequestView(blocks=blocks, block_tokens=BLOCK_TOKENS, prompt_tokens=tokens)
+        request = self.known.view(
+            self._number, blocks=blocks, block_tokens=BLOCK_TOKENS, prompt_tokens=tokens
+        )
+        choose, placing = self.scheduler.choose, self.known.placing
         cpu, wall = thread_time_ns(), perf_counter_ns()
-        decision = self.scheduler.choose(request, self._strategy, self._now, among=among)
+        decision = choose(request, self._strategy, self._now, among=among, **placing)
         wall, cpu = perf_counter_ns() - wall, thread_time_ns() - cpu
         self._go_on(decision.lease)
         return Sample(decision.instance, wall / 1000, cpu / 1000, decision.hit_tokens, tokens)
+
+    def learn(self, known: Knowledge) -> None:
+        """From now on it knows that; until then it knew less."""
+        self.known, self._predictor.trust = known, known is not Knowledge.NOTHING
 
     def _go_on(self, lease: Lease) -> None:
         """A recent request is answered, any one gets tokens, an old one ends; each at random."""
@@ -196,6 +210,7 @@ class Bench:
         tokens = sum(sample.prompt_tokens for sample in every)
         index = self.scheduler.index
         return Timing(
+            known=self.known.value,
             instances=self.case.instances,
             prompt_tokens=self.case.prompt_tokens,
             blocks_indexed=index.block_count,
@@ -212,7 +227,8 @@ class Bench:
         )
 
 
-def _conversations(case: Case, plan: Plan, progress: Progress) -> Timing:
+def _conversations(case: Case, plan: Plan, progress: Progress) -> Iterator[Timing]:
+    """The same load with more and more known."""
     bench = Bench(case)
     source = Conversations(bench.rng, case.prompt_blocks, OPEN * case.instances)
     while (full := bench.fullness) < 1:
@@ -220,14 +236,17 @@ def _conversations(case: Case, plan: Plan, progress: Progress) -> Timing:
             bench.decide(source.next())
         progress(f"filling: {case}", full)
     progress(f"filling: {case}", 1.0)
-    label, total, done = f"deciding: {case}", plan.rounds * plan.decisions, count(1)
+    label, total = f"deciding: {case}", plan.rounds * plan.decisions * len(Knowledge)
+    done = count(1)
 
     def play() -> Iterator[Sample]:
         for _ in range(plan.decisions):
             yield bench.decide(source.next())
             progress(label, next(done) / total)
 
-    return bench.summarize(plan.rounds, play)
+    for known in Knowledge:
+        bench.learn(known)
+        yield bench.summarize(plan.rounds, play)
 
 
 def _fragments(case: Case, plan: Plan, progress: Progress) -> Timing:

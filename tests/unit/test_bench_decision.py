@@ -26,6 +26,8 @@ def test_a_quick_run_reports_cases_memory_and_hashing(tmp_path: Path) -> None:
     for timing in report["cases"] + report["worst_cases"]:
         assert 0 < timing["p50_us"] <= timing["p99_us"] <= timing["max_us"]
         assert 0 < timing["hit_ratio"] < 1
+    known = [case["known"] for case in report["cases"]]
+    assert known == ["nothing", "costs", "costs, targets, room"]
     case = report["cases"][0]
     assert (case["instances"], case["prompt_tokens"]) == (4, 6400)
     assert case["block_holders"] == 4 * 1000  # full, so every new block evicts an old one

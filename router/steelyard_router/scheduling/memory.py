@@ -22,7 +22,7 @@ LEVELS: Final = 24
 class Memory:
     """Whole numbers, so that what was added is taken away exactly."""
 
-    __slots__ = ("_growing", "_kv", "_left", "_most", "held", "own")
+    __slots__ = ("_growing", "_kv", "_left", "_most", "held", "left", "own")
 
     def __init__(self) -> None:
         self.held = 0
@@ -30,6 +30,8 @@ class Memory:
         self.own = 1.0
         """and how much of all contexts that is: less than 1 where they have beginnings in common.
         1 for an engine that reports nothing."""
+        self.left = 0
+        """What is left of all replies."""
         self._growing = [0] * LEVELS
         """By how much is left of each: sequences,"""
         self._left = [0] * LEVELS
@@ -45,6 +47,11 @@ class Memory:
         if self._most is None:
             self._most = self._foresee()
         return max(self._most, self.held)
+
+    @property
+    def ceiling(self) -> int:
+        """Never less than `tokens`, and known without working anything out."""
+        return self.held + self.left
 
     def needed(self, prompt_tokens: int, cached_tokens: float) -> int:
         """What a prompt takes of which so much is cached."""
@@ -85,6 +92,7 @@ class Memory:
         level = min((lease.left // lease.sequences).bit_length(), LEVELS - 1)
         self._growing[level] += times * lease.sequences
         self._left[level] += times * lease.left
+        self.left += times * lease.left
         self._kv[level] += times * lease.kv
         return level
 

@@ -41,8 +41,10 @@ def has_targets(request: RequestView) -> bool:
 
 def worth(share: float) -> float:
     """What it costs to take so much of a target: about the chance of missing it."""
-    missed = min(1.0, max(0.0, (share - 1.0) / (2.0 * SPREAD) + 0.5))
-    return SLACK * share + missed * missed * (3.0 - 2.0 * missed)
+    missed = (share - 1.0) / (2.0 * SPREAD) + 0.5
+    if missed <= 0.0:
+        return SLACK * share
+    return SLACK * share + (missed * missed * (3.0 - 2.0 * missed) if missed < 1.0 else 1.0)
 
 
 def slope(share: float) -> float:

@@ -10,11 +10,11 @@ from steelyard_router.scheduling.usual import Latency
 def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: Latency) -> Outlook:
     """For all rows of `terms`, which are of those members."""
     prompt, sequences = max(1, terms.request.prompt_tokens), terms.request.sequences
-    now = terms.now
-    q_s, own_s, token_s, added_s = [], [], [], []
+    now, coefficients = terms.now, predictor.coefficients
+    q_s, own_s, token_s, added_s, harms = [], [], [], [], []
     for member, q, p, b, c in zip(members, terms.q, terms.p, terms.b, terms.c, strict=True):
-        name, account = member.name, member.account
-        base, prefill, attention, sequence, context = predictor.coefficients(name)
+        account = member.account
+        base, prefill, attention, sequence, context = coefficients(member.name)
         queued = prefill * account.pending + attention * account.pending_pairs
         if queued:
             head = prefill * account.head_tokens + attention * account.head_pairs
@@ -23,14 +23,13 @@ def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: La
             queued = max(queued, q / account.rate)  # a full engine computes none of them
         added = sequences * (sequence + context * prompt)
         step = base + sequence * b + context * c + added
+        token = step / (1.0 - account.prefill_share.at(now))
+        harm = account.harm * HARM_UNIT
+        if account.stakes:
+            harm += account.stakes.harm(token)
         q_s.append(queued)
         own_s.append(p * (prefill + attention * (prompt - 0.5 * (p - 1.0))))
-        token_s.append(step / (1.0 - account.prefill_share.at(now)))
+        token_s.append(token)
         added_s.append(added)
-    harm = [
-        member.account.harm * HARM_UNIT + member.account.stakes.harm(token)
-        if member.account.stakes
-        else member.account.harm * HARM_UNIT
-        for member, token in zip(members, token_s, strict=True)
-    ]
-    return Outlook(q_s, own_s, token_s, added_s, harm, usual)
+        harms.append(harm)
+    return Outlook(q_s, own_s, token_s, added_s, harms, usual)

@@ -50,7 +50,15 @@ class Room:
             or held + many <= (member.width if self.learned and member.width < most else most)
         ]
         if self.learned and self.kv_share < inf:
-            open_ = [one for one in open_ if self._holds(one, request, hits)]
+            most = request.prompt_tokens + _reply(request)
+            share = self.kv_share
+            open_ = [
+                one
+                for one in open_
+                # where there is plenty, what exactly it will come to hold makes no difference
+                if one.account.memory.ceiling + most <= share * one.cache_tokens
+                or self._holds(one, request, hits)
+            ]
         open_ = self.below_own(open_, request)
         if self.queued_s < inf:
             open_ = [one for one in open_ if self._begins(one, predictor)]
@@ -71,8 +79,7 @@ class Room:
             return True
         cached = hits[member.slot] * request.block_tokens if member.slot < len(hits) else 0.0
         new = memory.needed(request.prompt_tokens, min(cached, request.prompt_tokens))
-        new += int(request.sequences * (request.expected_output_tokens or 0))
-        return memory.tokens + new <= self.kv_share * member.cache_tokens
+        return memory.tokens + new + _reply(request) <= self.kv_share * member.cache_tokens
 
     def _begins(self, member: Member, predictor: Predictor) -> bool:
         account = member.account
@@ -80,6 +87,11 @@ class Room:
             return True
         costs = predictor.coefficients(member.name)
         return costs.prefill(account.pending, account.pending_pairs) <= self.queued_s
+
+
+def _reply(request: RequestView) -> int:
+    """Tokens that are expected of all its sequences."""
+    return int(request.sequences * (request.expected_output_tokens or 0))
 
 
 ROOM: Final = Room()

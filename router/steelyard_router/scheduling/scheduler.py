@@ -287,8 +287,7 @@ class Scheduler:
         """Whether the strategy wants an outlook on those members."""
         wish = strategy.wants_outlook
         if wish is Wish.TRUSTED:
-            trusted = self._predictor.trusted
-            return all(trusted(member.name) for member in members)
+            return all(map(self._predictor.trusted, [member.name for member in members]))
         return wish is Wish.ALWAYS
 
     def _pick(self, terms: Terms, cost: list[float]) -> int:

@@ -188,7 +188,7 @@ class Counts(RuleBasedStateMachine):
     def the_most_is_between_what_is_held_and_that_with_all_that_is_to_come(self) -> None:
         memory = self.first.account.memory
         left = sum(lease.left for lease in self.engine.leases)
-        assert 0 <= memory.held <= memory.tokens <= memory.held + left
+        assert 0 <= memory.held <= memory.tokens <= memory.ceiling == memory.held + left
 
     @invariant()
     def no_longest_reply_has_no_room(self) -> None:
