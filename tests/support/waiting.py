@@ -18,13 +18,17 @@ def job(
     tpot_s: float | None = None,
     e2e_s: float | None = None,
     priority: int = 0,
+    most_output_tokens: float = 0.0,
 ) -> Job:
     targets = (ttft_s, tpot_s, e2e_s)
-    return Job(key, NOW_S - waited_s, prefill_s, output_tokens, *targets, priority)
+    rest = (priority, 0.0, most_output_tokens)
+    return Job(key, NOW_S - waited_s, prefill_s, output_tokens, *targets, *rest)
 
 
-def lane(*free_s: float, token_s: float = 0.01, queued_s: float = 0.0, since: int = 0) -> Lane:
-    return Lane("i0", list(free_s), token_s, 0.0, queued_s, since)
+def lane(
+    *free_s: float, token_s: float = 0.01, queued_s: float = 0.0, since_s: float = 0.0
+) -> Lane:
+    return Lane("i0", list(free_s), token_s, 0.0, queued_s, since_s)
 
 
 def keys(order: list[Job]) -> list[str]:
@@ -53,6 +57,7 @@ def queues(draw: st.DrawFn, *, at_most: int = 12, classes: int = 2) -> list[Job]
             tpot_s=draw(st.none() | st.sampled_from((0.001, 0.1))),
             e2e_s=draw(target),
             priority=draw(st.integers(0, classes - 1)),
+            most_output_tokens=draw(st.sampled_from((0.0, 250.0))),
         )
         for number in range(count)
     ]
@@ -67,5 +72,5 @@ def lanes(draw: st.DrawFn, *, width: int = 4) -> Lane:
         base_s=draw(st.sampled_from((0.0, 0.01))),
         sequence_s=draw(st.sampled_from((0.0, 0.001))),
         queued_s=draw(_seconds(0.5)),
-        since_overdue=draw(st.integers(0, 8)),
+        since_overdue_s=draw(_seconds(8.0)),
     )

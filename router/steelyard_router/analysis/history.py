@@ -1,5 +1,5 @@
 """How many tokens answers have: the expected output of a request before it runs, and the most that
-nine in ten of its kind have.
+nineteen in twenty of its kind have.
 
 One moving mean per workload over finished requests, and one for each power of two of the prompt's
 length: in some traffic long prompts are answered briefly. Few answers to prompts of that length
@@ -103,8 +103,8 @@ class OutputHistory:
         return tokens if tokens > 1.0 else 1.0
 
     def most(self, workload: str, prompt_tokens: int, limit: int | None) -> float | None:
-        """What nine of ten sequences do not exceed, those with prompts of about that length if
-        enough of them are known; None if not even enough of the workload's are.
+        """What nineteen of twenty sequences do not exceed, those with prompts of about that length
+        if enough of them are known; None if not even enough of the workload's are.
         """
         known = self._workloads.get(workload)
         tokens = None if known is None else known.most(prompt_tokens)

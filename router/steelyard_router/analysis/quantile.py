@@ -7,10 +7,10 @@ from array import array
 from math import log2
 from typing import Final
 
-SHARE: Final = 0.9
+SHARE: Final = 0.95
 """Of the answers that are no longer than what is told."""
 ENOUGH: Final = 20
-"""Answers before anything is told: of fewer, the longest tenth is one or none."""
+"""Answers before anything is told: of fewer, the longest twentieth is none."""
 RETOLD: Final = 4
 """Answers from one telling to the next: each costs a walk through the buckets."""
 MEMORY: Final = 500.0

@@ -9,10 +9,11 @@ nearer, lengths are learned. Many are ordered in slices (`ordering`), by whoever
 to keep free; until that is done (`adopt`), they go as they were ordered before, newcomers behind.
 
 Who does not fit anywhere is passed over, by a lower class too, as long as it has not waited for its
-`max_wait_s`. What becomes of it then says its limit. One that is promoted goes before all who are
-in no hurry, whatever the order says, and of EVERY starts one is of those: were it before all, a
-lasting overload would be served in order of arrival, and everybody would be late. Where it fits
-nowhere, one instance is kept for it until it does.
+`max_wait_s`. What becomes of it then says its limit. Those that are promoted keep their places in
+the order, and 1 / EVERY of the work that is begun is for the one that waits longest, wherever it
+stands, if it can still make it: were they before all, a lasting overload would be served in order
+of arrival, and everybody would be late. Where it fits nowhere, one instance is kept for it until it
+does.
 """
 
 from collections import deque
@@ -26,7 +27,6 @@ from steelyard_router.scheduling.order import Decision as Ordering
 from steelyard_router.scheduling.order import Job, Limits, Order, Pace, arrange
 from steelyard_router.scheduling.order.decision import Clock
 from steelyard_router.scheduling.order.moment import Moment
-from steelyard_router.scheduling.order.urgent_first import urgent
 from steelyard_router.scheduling.predictor import attended
 from steelyard_router.scheduling.prospect import Prospect
 from steelyard_router.scheduling.refusal import NoRoom, PlacementError
@@ -42,7 +42,7 @@ ANY: Final = RequestView(workload="")
 AT_ONCE: Final = 48
 """So many are put in order in one go: a third of a millisecond."""
 EVERY: Final = 8
-"""Of so many starts one is of a request that was promoted, if one waits."""
+"""One of so many parts of the work is for requests that were promoted, if one waits."""
 PASSED_OVER: Final = 64
 """Waiting ones that fit nowhere are looked at in one release: each costs a decision."""
 
@@ -70,9 +70,10 @@ class Pool(Generic[KeyT]):
         self._number = 0
         self._prospect = Prospect(scheduler)
         self._attained = Attained()
-        self._since_overdue = 0
-        self._since_promoted = 0
-        """Starts since one that was promoted went."""
+        self._since_overdue_s = 0.0
+        """Work begun since one that was overdue went,"""
+        self._since_promoted_s = 0.0
+        """and one that was promoted."""
 
     def __len__(self) -> int:
         return len(self._list)
@@ -149,9 +150,9 @@ class Pool(Generic[KeyT]):
     def ordering(self, now: float, *, clock: Clock, pace: Pace, limits: Limits) -> Orders[KeyT]:
         """An order of those who wait now, yet to be made."""
         self._prospect.look(now)
-        waiting = {one.job.key: one for one in self._list.ordinary}
+        waiting = {one.job.key: one for one in self._list.in_order}
         jobs = [one.job for one in waiting.values()]
-        lanes = [self._prospect.lane(self._since_overdue)]
+        lanes = [self._prospect.lane(self._since_overdue_s)]
         made = Ordering(jobs, lanes, self._order, now_s=now, clock=clock, pace=pace, limits=limits)
         return Orders(made, waiting)
 
@@ -190,34 +191,44 @@ class Pool(Generic[KeyT]):
         return frozenset() if one.kept is None else frozenset({one.kept})
 
     def _start(self, one: Waiting[KeyT], now: float) -> None:
-        self._since_promoted = 0 if self._list.is_promoted(one) else self._since_promoted + 1
+        promoted = self._list.is_promoted(one)
         self._list.leave(one)
         self._prospect.start(now)
         at = Moment.of(self._prospect.lane(), now, len(self._list))
-        overdue = self._order.patience.ends_for(one.job, at)
-        self._since_overdue = 0 if overdue else self._since_overdue + 1
+        overdue, work_s = self._order.patience.ends_for(one.job, at), one.job.service_s(at.token_s)
+        self._since_promoted_s = 0.0 if promoted else self._since_promoted_s + work_s
+        self._since_overdue_s = 0.0 if overdue else self._since_overdue_s + work_s
 
     def _in_turn(self, now: float) -> Iterator[Waiting[KeyT]]:
         """All; to be left as soon as nothing is free."""
         running = self._scheduler.tenants
         at = Moment.of(self._prospect.lane(), now, len(self._list))
-        promoted = deque(self._list.promoted)
-        rest = self._list.ordinary
+        promoted = deque(one for one in self._list.promoted if not at.hopeless(one.job))
+        taken: set[str] = set()
+        rest = self._list.in_order
         if len(rest) > self._at_once:
             rest = sorted(rest, key=_class)
         elif len(rest) > 1:
             rest = self._arranged(rest, now)
         for one in in_turn(rest, running):
-            while promoted and (self._since_promoted >= EVERY - 1 or not urgent(one.job, at)):
-                yield promoted.popleft()
-            yield one
-        yield from promoted
+            while promoted and self._is_due(promoted[0].job, at):
+                first = promoted.popleft()
+                if first.job.key not in taken:
+                    taken.add(first.job.key)
+                    yield first
+            if one.job.key not in taken:
+                taken.add(one.job.key)
+                yield one
         yield from in_turn(self._list.degraded, running)
+
+    def _is_due(self, job: Job, at: Moment) -> bool:
+        """Whether that promoted one goes next, wherever it stands."""
+        return self._since_promoted_s >= (EVERY - 1) * job.service_s(at.token_s)
 
     def _arranged(self, waiting: list[Waiting[KeyT]], now: float) -> list[Waiting[KeyT]]:
         self._prospect.look(now)
         known = {one.job.key: one for one in waiting}
-        lane = self._prospect.lane(self._since_overdue)
+        lane = self._prospect.lane(self._since_overdue_s)
         jobs = arrange(self._order, [one.job for one in waiting], lane, now)
         return [known[job.key] for job in jobs]
 
@@ -234,6 +245,7 @@ class Pool(Generic[KeyT]):
             e2e_s=slo.e2e_s,
             priority=request.priority,
             attained_tokens=self._attained.of(request.session),
+            most_output_tokens=request.most_output_tokens or 0.0,
         )
 
 

@@ -49,7 +49,7 @@ class Prospect:
         if self._loads:
             self.costs = mean([one.coefficients for one in self._loads])
 
-    def lane(self, since_overdue: int = 0) -> Lane:
+    def lane(self, since_overdue_s: float = 0.0) -> Lane:
         """As it was at the last look."""
         loads, many = self._loads, max(1, len(self._loads))
         context = sum(one.context_tokens for one in loads) / many
@@ -61,7 +61,7 @@ class Prospect:
             name="all",
             free_s=[number * self._gap_s for number in range(slots)],
             base_s=costs.decode(0, context) + costs.sequence_s * running / many,
-            since_overdue=since_overdue,
+            since_overdue_s=since_overdue_s,
         )
 
 

@@ -45,7 +45,7 @@ class RequestView:
     expected_output_tokens: float | None = None
     """Of one sequence;"""
     most_output_tokens: float | None = None
-    """and what nine of ten such sequences do not exceed. None where not enough is known."""
+    """and what nineteen of twenty such sequences do not exceed. None where not enough is known."""
     slo: SLO = field(default_factory=SLO)
     weights: Weights = field(default_factory=Weights)
     priority: int = 0

@@ -84,12 +84,12 @@ class WaitList(Generic[KeyT]):
         return list(self._degraded.values())
 
     @property
-    def ordinary(self) -> list[Waiting[KeyT]]:
-        """Those who have not waited for too long."""
+    def in_order(self) -> list[Waiting[KeyT]]:
+        """All who have a place in the order: everyone but the degraded."""
         self._turns = [one for one in self._turns if not one.gone]
-        if not self._promoted and not self._degraded:
+        if not self._degraded:
             return self._turns
-        return [one for one in self._turns if not self._is_late(one)]
+        return [one for one in self._turns if one.key not in self._degraded]
 
     def reorder(self, first: Sequence[Waiting[KeyT]]) -> None:
         """Those in that order; who is not among them goes behind, as before."""

@@ -55,6 +55,7 @@ class RouterView:
                 block_tokens=float(block_tokens),
                 prompt_tokens=request.input_tokens,
                 expected_output_tokens=expected,
+                most_output_tokens=self._history.most(request.workload, request.input_tokens, None),
                 slo=slo,
                 weights=weights,
                 session=request.session,

@@ -1,10 +1,12 @@
 """Who waits in front of the instances, who goes next, and where."""
 
+from dataclasses import replace
+
 import pytest
 from support.pool_case import Front, instances, shown_width
 
 from steelyard_router.scheduling.order import ORDERS, Limits, Pace
-from steelyard_router.scheduling.pool import PASSED_OVER
+from steelyard_router.scheduling.pool import EVERY, PASSED_OVER
 from steelyard_router.scheduling.request import SLO, RequestView
 from steelyard_router.scheduling.room import Room
 from steelyard_router.scheduling.scheduler import Scheduler
@@ -129,14 +131,32 @@ def test_what_it_may_not_run_on_is_not_kept_for_it() -> None:
     assert front.release(6.0) == [("short", "b")]
 
 
-def test_who_has_waited_too_long_goes_before_all_whatever_the_order_says() -> None:
+@pytest.mark.parametrize("priority", [0, 9])
+def test_of_the_work_one_part_is_for_who_has_waited_too_long(priority: int) -> None:
+    """However many come that the order would let go first, of a higher class too."""
+    first = replace(LONG, priority=priority, slo=SLO(ttft_s=0.1))
     front = Front(instances({"a": 1}), "ShortestPredicted", max_wait_s=5.0)
-    front.offer("runs"), front.offer("long", LONG), front.offer("short", SHORT, 1.0)
-    front.offer("urgent", RequestView(priority=9), 1.0)
+    front.offer("runs"), front.offer("waits", replace(LONG, prompt_tokens=10_001))
+    now, last, begun = 5.0, "runs", 0
+    while "waits" not in front.placed:
+        begun += 1
+        front.offer(f"{begun}", first, now)
+        ((last, _),) = front.end(last, now)
+        now += 0.01
 
-    assert keys(front.end("runs", 4.9)) == ["urgent"]
-    assert keys(front.end("urgent", 5.0)) == ["long"]
-    assert keys(front.end("long", 5.1)) == ["short"]
+    assert begun == pytest.approx(EVERY, abs=1)
+
+
+def test_who_has_waited_too_long_and_cannot_make_it_has_no_such_part() -> None:
+    late = replace(LONG, prompt_tokens=10_001, slo=SLO(ttft_s=0.1))
+    front = Front(instances({"a": 1}), "ShortestPredicted", max_wait_s=5.0)
+    front.offer("runs"), front.offer("waits", late)
+    last = "runs"
+    for number in range(2 * EVERY):
+        front.offer(f"{number}", LONG, 5.0)
+        ((last, _),) = front.end(last, 5.0)
+
+    assert "waits" not in front.placed
 
 
 def test_it_says_when_the_next_one_will_have_waited_too_long() -> None:

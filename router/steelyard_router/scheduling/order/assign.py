@@ -9,6 +9,7 @@ Kept true: all of a class are planned before any of a lower one.
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapreplace
+from math import inf
 from typing import Final
 
 from steelyard_router.scheduling.order.job import Job
@@ -78,7 +79,7 @@ def assign(
     """
     earliest_s = now_s + min(lane.earliest_s for lane in lanes)
     at = Moment(now_s, earliest_s, assignment.token_s)
-    turns = Turns(order.key, at, order.patience, since=order.patience.every)
+    turns = Turns(order.key, at, order.patience, since_s=inf)
     for number, job in enumerate(jobs):
         turns.add(job)
         if number % FEW == 0:

@@ -32,8 +32,8 @@ class Lane:
     """more for each that runs."""
     queued_s: float = 0.0
     """Until the prompts that are there are computed."""
-    since_overdue: int = 0
-    """Starts here since an overdue request was let in (overdue.py)."""
+    since_overdue_s: float = 0.0
+    """Work begun here since an overdue request was let in (overdue.py)."""
 
     def __post_init__(self) -> None:
         if not self.free_s:

@@ -1,10 +1,11 @@
 """The one rule about requests that cannot meet their SLO any more, shared by all orders.
 
 They go behind those that still can, or among those that are in no hurry, so that they take nobody's
-place; but not for ever. One that has waited for `after_s` is overdue, and of `every` starts on an
-instance one goes to the request that is overdue the longest. So under any load the last one gets
-its turn, and all the others together lose at most 1 / every of the starts. A request without
-targets becomes overdue likewise.
+place; but not for ever. One that has waited for `after_s` is overdue, and 1 / every of the work
+that is begun is for the one that is overdue the longest. So under any load the last one gets its
+turn, and all the others together lose no more than that: counted in starts it would be most of the
+time of an instance, since who is late is often who takes long. A request without targets becomes
+overdue likewise.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ class Patience:
     """How long, and how often."""
 
     after_s: float = 10.0
-    every: int = 8
+    every: int = 32
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -31,6 +32,10 @@ class Patience:
         if at.now_s - job.arrived_s < self.after_s:
             return False
         return job.deadline_s == inf or at.hopeless(job)
+
+    def is_due(self, job: Job, at: Moment, since_s: float) -> bool:
+        """Whether that overdue job goes next, so much work after the last one that did."""
+        return since_s >= (self.every - 1) * job.service_s(at.token_s)
 
 
 PATIENCE: Final = Patience()

@@ -27,7 +27,7 @@ class SortingOrder(ABC):
 
     def begin(self, jobs: Sequence[Job], lane: Lane, now_s: float) -> Search:
         at = Moment.of(lane, now_s, len(jobs))
-        turns = Turns(self.key, at, self.patience, lane.since_overdue)
+        turns = Turns(self.key, at, self.patience, lane.since_overdue_s)
         for job in jobs:
             turns.add(job)
         return Found(list(turns))

@@ -16,11 +16,11 @@ Key = Callable[[Job, Moment], Rank]
 
 
 class Turns:
-    """`since` starts ago one that was overdue was let in."""
+    """`since_s` seconds of work ago one that was overdue was let in."""
 
-    def __init__(self, key: Key, at: Moment, patience: Patience, since: int = 0) -> None:
+    def __init__(self, key: Key, at: Moment, patience: Patience, since_s: float = 0.0) -> None:
         self._key, self._at, self._patience = key, at, patience
-        self._since = since
+        self._since_s = since_s
         self._count = 0
         self._regular: list[tuple[int, int, float, float, int, Job]] = []
         self._overdue: list[tuple[int, float, int, Job]] = []
@@ -39,15 +39,16 @@ class Turns:
             yield self._next()
 
     def _next(self) -> Job:
-        if self._overdue and self._let_in(self._overdue[0][0]):
-            self._since = 0
+        if self._overdue and self._let_in(self._overdue[0][0], self._overdue[0][-1]):
+            self._since_s = 0.0
             return heappop(self._overdue)[-1]
-        self._since += 1
-        return heappop(self._regular)[-1]
+        job = heappop(self._regular)[-1]
+        self._since_s += job.service_s(self._at.token_s)
+        return job
 
-    def _let_in(self, rank: int) -> bool:
-        """Whether the first of those that are overdue goes next."""
+    def _let_in(self, rank: int, job: Job) -> bool:
+        """Whether that one, the first of those that are overdue, goes next."""
         if not self._regular or rank < self._regular[0][0]:
             return True
-        due = self._since >= self._patience.every - 1
-        return due and rank == self._regular[0][0]
+        same = rank == self._regular[0][0]
+        return same and self._patience.is_due(job, self._at, self._since_s)

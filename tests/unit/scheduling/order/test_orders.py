@@ -23,6 +23,9 @@ from steelyard_router.scheduling.order import (
     arrange,
     build,
 )
+from steelyard_router.scheduling.order.moment import Moment
+from steelyard_router.scheduling.order.overdue import PATIENCE
+from steelyard_router.scheduling.order.urgent_first import urgent
 
 SHORT = Schedule(evaluations=40)
 FREE = lane(0.0, token_s=0.01)
@@ -73,7 +76,7 @@ def test_urgent_ones_go_first_by_deadline_and_the_rest_by_length() -> None:
         job("short", output_tokens=2, e2e_s=60),
         job("urgent", waited_s=0.3, ttft_s=0.5),
         job("more urgent", waited_s=0.35, ttft_s=0.5),
-        job("in no hurry yet", output_tokens=3, ttft_s=0.5),
+        job("in no hurry yet", output_tokens=3, ttft_s=5),
         job("too late", waited_s=0.45, output_tokens=4, ttft_s=0.5),
     ]
 
@@ -97,14 +100,44 @@ def test_whether_it_can_depends_on_when_the_lane_is_free() -> None:
     assert order(Deadline(), jobs, lane(0.0, queued_s=1.0)) == ["later", "soon"]
 
 
-def test_an_overdue_one_is_let_in_at_every_so_manieth_start() -> None:
+def test_an_urgent_one_has_little_left_of_its_target_or_little_at_all() -> None:
+    at = Moment(NOW_S, NOW_S, 0.01)
+
+    def is_urgent(**target: float) -> bool:
+        return urgent(job("a", prefill_s=0.0, output_tokens=1.0, **target), at)
+
+    assert is_urgent(ttft_s=0.99)
+    assert not is_urgent(ttft_s=1.01)
+    assert is_urgent(ttft_s=50, waited_s=35.1)
+    assert not is_urgent(ttft_s=50, waited_s=34.9)
+    assert not is_urgent(ttft_s=50, waited_s=50.1)
+
+
+def test_how_long_it_may_wait_goes_by_the_longest_reply_that_it_may_have() -> None:
+    one = job("a", prefill_s=1.0, output_tokens=101, most_output_tokens=501, e2e_s=60)
+
+    assert one.latest_start_s(0.01) == NOW_S + 60 - 1 - 5
+    assert one.service_s(0.01) == 2.0
+
+
+def test_an_overdue_one_is_let_in_when_it_is_its_share_of_the_work() -> None:
     late = [job(f"late{waited}", waited_s=waited, ttft_s=1) for waited in (20, 30)]
     viable = [job(f"v{due}", ttft_s=due) for due in range(1, 6)]
     how = Deadline(Patience(after_s=15, every=3))
 
     assert order(how, [*late, *viable]) == ["v1", "v2", "late30", "v3", "v4", "late20", "v5"]
-    since = lane(0.0, since=2)
+    since = lane(0.0, since_s=2 * viable[0].service_s(0.01))
     assert order(how, [*late, *viable], since)[:4] == ["late30", "v1", "v2", "late20"]
+
+
+def test_one_that_takes_long_is_let_in_less_often() -> None:
+    long = job("late", waited_s=20, output_tokens=31, ttft_s=1)
+    viable = [job(f"v{due}", ttft_s=due) for due in range(1, 8)]
+
+    found = order(Deadline(Patience(after_s=15, every=3)), [long, *viable])
+
+    assert long.service_s(0.01) == 2 * viable[0].service_s(0.01)
+    assert found.index("late") == 2 * 2
 
 
 def test_before_it_is_overdue_a_late_one_is_not_let_in() -> None:
@@ -128,15 +161,15 @@ def test_an_overdue_one_does_not_overtake_a_higher_class() -> None:
 def test_under_lasting_overload_the_last_one_gets_its_turn() -> None:
     """One start a second, for which a fresh request is always there."""
     waiting, starts = [job("late", waited_s=50, ttft_s=1)], []
-    since = 0
-    for second in range(8):
+    since_s = 0.0
+    for second in range(PATIENCE.every):
         waiting.append(job(f"v{second}", ttft_s=5))
-        first = arrange(Deadline(), waiting, lane(0.0, since=since), NOW_S)[0]
+        first = arrange(Deadline(), waiting, lane(0.0, since_s=since_s), NOW_S)[0]
         waiting.remove(first)
         starts.append(first.key)
-        since = 0 if first.key == "late" else since + 1
+        since_s = 0.0 if first.key == "late" else since_s + first.service_s(0.01)
 
-    assert starts.index("late") == 7
+    assert starts.index("late") == pytest.approx(PATIENCE.every - 1, abs=1)
 
 
 @pytest.mark.parametrize("name", ORDERS)
