@@ -19,6 +19,7 @@ RECONCILING = {"type": "Reconciling", "status": "True", "reason": "Updating", "m
 STALLED = {"type": "Stalled", "status": "True", "reason": "SecretNotFound", "message": "hub"}
 NOT_STALLED = {**STALLED, "status": "False"}
 FIRING = {"type": "AlertFiring", "status": "True", "reason": "SLOAlertFiring", "message": "score"}
+DRIFT = {"type": "PredictionDrift", "status": "True", "reason": "Clock", "message": "a"}
 
 CASES: list[tuple[str, Object, Health]] = [
     ("nobody looked yet", {"observedGeneration": -1}, "waits"),
@@ -29,6 +30,7 @@ CASES: list[tuple[str, Object, Health]] = [
     ("stalled", {"observedGeneration": 2, "conditions": [WAITING, STALLED]}, "failed"),
     ("stalled no more", {"observedGeneration": 2, "conditions": [READY, NOT_STALLED]}, "works"),
     ("alert", {"observedGeneration": 2, "conditions": [READY, FIRING]}, "works"),
+    ("drift", {"observedGeneration": 2, "conditions": [READY, DRIFT]}, "works"),
 ]
 KINDS = ["LLMService", "SLOPolicy"]
 

@@ -12,7 +12,7 @@ GIVES_REASONS = {"Condition", "Blocker", "Finding", "refused", "trouble", "Troub
 CAMEL = re.compile(r"[A-Z][a-z]+([A-Z][a-zA-Z]*)*")
 OTHERS = {
     *("True", "False", "Unknown", "Ready", "Stalled", "EngineAvailable", "RouterAvailable"),
-    *("AlertFiring", "Deployment"),
+    *("AlertFiring", "PredictionDrift", "Deployment"),
 }
 """Types and statuses of conditions, which stand beside reasons."""
 

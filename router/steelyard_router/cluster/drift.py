@@ -3,7 +3,8 @@
 Every replica tells of what it sees itself. Within SPAN_S a monitor's drift is one occurrence for
 all of them, whoever posts first; while it lasts, each span raises the Event's count, which also
 keeps it from expiring. What was posted is read from the Event, so neither another replica nor a
-restart repeats it. Nothing tells of the end but /status: the Event is then left to expire.
+restart repeats it. No Event tells of the end, it is left to expire: the operator's condition of the
+same name does, made of what /status says (prediction_view).
 """
 
 import asyncio
@@ -19,8 +20,6 @@ from steelyard_router.observability.drift import Drift
 REASON = "PredictionDrift"
 LOOK_S = 15.0
 SPAN_S = 900.0
-HOLD_S = 60.0
-"""What is over sooner is not told."""
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ class DriftTeller:
             await asyncio.sleep(LOOK_S)
             try:
                 for state in self._states():
-                    if state.drifting and self._clock() - state.since >= HOLD_S:
+                    if state.lasting(self._clock()):
                         await self._writer.post(drift_event(self._settings, state, self._wall()))
                 self._failed = False
             except KubeError as error:

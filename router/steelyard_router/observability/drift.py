@@ -29,6 +29,11 @@ QUIET_S: Final = 60.0
 long ones end last."""
 SHOWN: Final = 8
 """Findings of one monitor, at most."""
+HOLD_S: Final = 60.0
+"""What is over sooner is not told in the cluster, neither by an Event nor by a condition."""
+
+Finding = tuple[str, str]
+"""The workload or instance, and what has drifted there, in words."""
 
 
 class Monitor(StrEnum):
@@ -41,17 +46,23 @@ class Monitor(StrEnum):
 
 @dataclass(slots=True)
 class Drift:
-    """The state of one monitor. `what` says what has drifted, empty if nothing has; `since` is on
-    the router's clock: when anything of it began, or when the last of it ended.
+    """The state of one monitor. `what` says what has drifted, empty if nothing has, and `where` of
+    which workloads or instances, without figures, which change all the time. `since` is on the
+    router's clock: when anything of it began, or when the last of it ended.
     """
 
     monitor: Monitor
     since: float
     what: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
 
     @property
     def drifting(self) -> bool:
         return bool(self.what)
+
+    def lasting(self, now: float) -> bool:
+        """Whether it drifts, and has for HOLD_S."""
+        return self.drifting and now - self.since >= HOLD_S
 
 
 class Watched:
@@ -137,13 +148,15 @@ class DriftBook:
         changed. Gives the states that have begun or ended.
         """
         self._step(paces, now)
-        found: dict[Monitor, list[str]] = {monitor: [] for monitor in Monitor}
-        found[Monitor.CLOCK] = [_pace(name, ratio) for name, ratio in paces.items() if ratio != 1]
+        found: dict[Monitor, list[Finding]] = {monitor: [] for monitor in Monitor}
+        found[Monitor.CLOCK] = [
+            (name, _pace(name, ratio)) for name, ratio in paces.items() if ratio != 1
+        ]
         for name, workload in self._workloads.items():
             if now - workload.last_s > QUIET_S:
                 continue
             for monitor, words in workload.judge():
-                found[monitor].append(f"{name}: {words}")
+                found[monitor].append((name, f"{name}: {words}"))
         return list(self._changed(found, now))
 
     def stepped_at(self, instance: str) -> float | None:
@@ -163,13 +176,15 @@ class DriftBook:
             if (ratio != 1) is not (before is not None and before[1]):
                 self._paces[name] = (now, ratio != 1)
 
-    def _changed(self, found: Mapping[Monitor, list[str]], now: float) -> Iterator[Drift]:
-        for monitor, words in found.items():
-            before, what = self._states[monitor], tuple(words[:SHOWN])
+    def _changed(self, found: Mapping[Monitor, list[Finding]], now: float) -> Iterator[Drift]:
+        for monitor, findings in found.items():
+            before, shown = self._states[monitor], findings[:SHOWN]
+            what = tuple(words for _, words in shown)
+            where = tuple(dict.fromkeys(name for name, _ in shown))
             if bool(what) is before.drifting:
-                before.what = what
+                before.what, before.where = what, where
             else:
-                self._states[monitor] = Drift(monitor, now, what)
+                self._states[monitor] = Drift(monitor, now, what, where)
                 yield self._states[monitor]
 
 

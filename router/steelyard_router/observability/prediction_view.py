@@ -39,7 +39,7 @@ def prediction(
         "overall": _digests(_merged(recent.values())),
         "workloads": [{"name": name, **_digests(each)} for name, each in recent.items()],
         "instances": [_instance(each, observer.drift.stepped_at, time) for each in instances],
-        "drift": [_drift(state, time) for state in observer.drift.states()],
+        "drift": [_drift(state, now, time) for state in observer.drift.states()],
     }
 
 
@@ -87,10 +87,13 @@ def _instance(
     }
 
 
-def _drift(state: Drift, time: Callable[[object], str | None]) -> Json:
+def _drift(state: Drift, now: float, time: Callable[[object], str | None]) -> Json:
+    """`lasting` and `where` make the operator's condition."""
     return {
         "monitor": state.monitor.value,
         "state": "Drifting" if state.drifting else "OK",
         "since": time(state.since),
+        "lasting": state.lasting(now),
         "what": list(state.what),
+        "where": list(state.where),
     }

@@ -5,11 +5,11 @@ import asyncio
 from support.memory_kube import MemoryKube
 from support.virtual import in_virtual_time
 
-from steelyard_router.cluster.drift import HOLD_S, SPAN_S, DriftTeller, drift_event
+from steelyard_router.cluster.drift import SPAN_S, DriftTeller, drift_event
 from steelyard_router.config import Kubernetes, ObjectRef
 from steelyard_router.kube.error import KubeError
 from steelyard_router.kube.event import EventWriter
-from steelyard_router.observability.drift import Drift, Monitor
+from steelyard_router.observability.drift import HOLD_S, Drift, Monitor
 
 SETTINGS = Kubernetes(
     namespace="ns",

@@ -5,7 +5,7 @@ import random
 import pytest
 from support.observed import NOW, served
 
-from steelyard_router.observability.drift import SHOWN, Drift, DriftBook, Monitor
+from steelyard_router.observability.drift import HOLD_S, SHOWN, Drift, DriftBook, Monitor
 from steelyard_router.observability.outcome import Outcome
 
 CALM = {"i0": 1.0, "i1": 1.0}
@@ -64,6 +64,7 @@ def test_predictions_that_are_off_by_more_than_usual_are_told(book: DriftBook) -
     assert (began.monitor, began.since) == (Monitor.ERROR, NOW + 60)
     [words] = began.what
     assert words.startswith("chat: TTFT predictions are off by")
+    assert began.where == ("chat",)
     assert not state(book, Monitor.INPUT).drifting
 
 
@@ -89,11 +90,12 @@ def test_an_instance_at_another_pace_is_told_until_it_is_as_before(book: DriftBo
     assert began.what == ("i1 takes 2.0 times as long for the same work as before",)
     assert (book.stepped_at("i1"), book.stepped_at("i0")) == (NOW + 5, None)
 
-    assert book.judge({"i0": 1.0, "i1": 2.2}, NOW + 6) == []
+    assert book.judge({"i0": 1.1, "i1": 2.2}, NOW + 6) == []
     assert state(book, Monitor.CLOCK).since == NOW + 5
+    assert state(book, Monitor.CLOCK).where == ("i0", "i1")
 
     [ended] = book.judge(CALM, NOW + 9)
-    assert (ended.drifting, ended.since) == (False, NOW + 9)
+    assert (ended.drifting, ended.since, ended.where) == (False, NOW + 9, ())
     assert book.stepped_at("i1") == NOW + 9
 
 
@@ -151,10 +153,19 @@ def test_requests_that_failed_tell_nothing(book: DriftBook) -> None:
     assert book.judge(CALM, NOW) == []
 
 
+def test_a_drift_lasts_from_the_moment_that_it_is_told_in_the_cluster(book: DriftBook) -> None:
+    [began] = book.judge({"i0": 2.0}, NOW)
+    assert not began.lasting(NOW + HOLD_S - 1)
+    assert began.lasting(NOW + HOLD_S)
+
+    [ended] = book.judge(CALM, NOW + HOLD_S)
+    assert not ended.lasting(NOW + 10 * HOLD_S)
+
+
 def test_a_monitor_shows_a_bounded_number_of_findings(book: DriftBook) -> None:
     [began] = book.judge({f"i{number}": 2.0 for number in range(50)}, NOW)
 
-    assert len(began.what) == SHOWN
+    assert len(began.what) == len(began.where) == SHOWN
 
 
 def test_an_outcome_without_a_prediction_has_no_error() -> None:

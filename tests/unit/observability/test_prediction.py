@@ -83,6 +83,7 @@ def test_status_shows_what_predictions_are_made_of(source: MadeUp) -> None:
     assert (second["coefficients"], second["last_step"]) == (None, None)
     clock = next(row for row in found["drift"] if row["monitor"] == "clock")
     assert (clock["state"], clock["since"]) == ("Drifting", first["last_step"])
+    assert (clock["lasting"], clock["where"]) == (False, ["a"])
     assert clock["what"] == ["a takes 2.0 times as long for the same work as before"]
     assert [row["state"] for row in found["drift"] if row is not clock] == ["OK", "OK"]
 

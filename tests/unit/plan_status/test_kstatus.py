@@ -37,6 +37,8 @@ BAD = waiting("CrashLoopBackOff", restartCount=3, lastState=ended(1))
 ROLLING = deployment(ready=1, updated=1, progress="ReplicaSetUpdated")
 FIRING = {"service": "chat", "alert": "a", "workload": "all", "state": "Firing", "value": 1.0}
 
+DRIFT = {"drift": [{"monitor": "clock", "lasting": True, "where": ["a"]}]}
+
 SERVICE: dict[str, tuple[Observed, str]] = {
     "well": (seen(), "Current"),
     "loading": (seen(first_rollout(), pod(container=running())), "InProgress"),
@@ -49,6 +51,7 @@ SERVICE: dict[str, tuple[Observed, str]] = {
         "Failed",
     ),
     "an alert fires": (seen(reports=(report(alerts=[FIRING]),)), "Current"),
+    "predictions drift": (seen(reports=(report(prediction=DRIFT),)), "Current"),
 }
 
 

@@ -23,6 +23,7 @@ from steelyard_router.alerts.figure import ServiceFigures
 from steelyard_router.cluster.merge import Others
 from steelyard_router.cluster.replica import Replica
 from steelyard_router.config import Alert, ObjectRef, Policy, Targets, Workload
+from steelyard_router.observability.drift import HOLD_S
 from steelyard_router.observability.observer import Observer
 from steelyard_router.observability.status import status
 
@@ -46,12 +47,13 @@ def both(own: Observer) -> ServiceFigures:
 
 
 def document(**changes: Any) -> RouterReport:
-    """What a router says that served twenty requests, under a policy whose alert fires. Another has
-    served twenty more, all too late.
+    """What a router says that served twenty requests, under a policy whose alert fires, and one of
+    whose instances is slower than it was. Another has served twenty more, all too late.
     """
     observer = observer_of("chat", slo=Targets(ttft_ms=500))
     for _ in range(20):
         observer.finished(served(), 1000.0)
+    observer.judge_drift({"a": 2.0, "b": 1.0}, 1001.0 - HOLD_S)
     book = AlertBook(POLICY, "chat")
     book.evaluate(1001.0, observer.windows)
     made = MadeUp(observer)
@@ -106,3 +108,11 @@ def test_a_service_shows_the_instances_and_the_score_of_a_real_document() -> Non
     assert (found["replicas"], found["readyReplicas"]) == (2, 1)
     assert found["model"] == "m"
     assert found["p95Score"] == pytest.approx(90_000, rel=0.02)
+
+
+def test_a_service_shows_the_drift_of_a_real_document() -> None:
+    found = of_external(document()).status["conditions"]
+
+    (drift,) = (row for row in found if row["type"] == "PredictionDrift")
+    assert (drift["status"], drift["reason"]) == ("True", "Clock")
+    assert "engines take another time for the same work than they did (a);" in drift["message"]

@@ -117,6 +117,14 @@ def shares(percent: float | None, target: object) -> Tree:
     return {"replicas": 1, "workloads": [{"name": "all", **measured, "score": None}]}
 
 
+def drift(monitor: str, lasting: object, where: list[str]) -> Tree:
+    return {"drift": [{"monitor": monitor, "lasting": lasting, "where": where}]}
+
+
+drifts = st.none() | st.builds(
+    drift, st.sampled_from(["clock", "error", "input", "another"]), st.sampled_from([True, False]),
+    st.lists(st.sampled_from(["a", "b", "10.0.0.1:8000" * 200]), max_size=3),
+)  # fmt: skip
 values = st.none() | st.floats(0, 1e12)
 targets = st.none() | st.integers(1, 100) | st.just("99")
 statuses = st.fixed_dictionaries(
@@ -140,6 +148,7 @@ statuses = st.fixed_dictionaries(
             max_size=1,
         ),
         "service": st.none() | st.builds(shares, st.none() | st.floats(0, 100), targets),
+        "prediction": drifts,
         "unready_reason": st.sampled_from([None, "no endpoint"]),
         "policy_ref": st.just({"name": "fast", "uid": "uid-fast"}),
         "shadow": st.none() | st.just({"name": "fast", "uid": "uid-fast", "alerts": []}),

@@ -45,6 +45,7 @@ def test_a_service_that_is_well_is_ready_and_neither_reconciling_nor_stalled() -
         "EngineAvailable": ("True", "Available"),
         "RouterAvailable": ("True", "Available"),
         "steelyard.io/SLOPolicyAffected": ("False", "NoPolicy"),
+        "PredictionDrift": ("False", "NotDrifting"),
     }
     assert made.events == ()
 

@@ -5,6 +5,7 @@
     Stalled         only while true: somebody has to act; excludes Reconciling
     EngineAvailable, RouterAvailable    enough pods serve now
     steelyard.io/SLOPolicyAffected      from the plan
+    PredictionDrift while there are routers to ask; changes none of the others
 
 An alert changes none of them. Equal input gives an equal status, and no Event the second time.
 """
@@ -19,6 +20,7 @@ from steelyard_operator.plan.planner import ServicePlan
 
 from .blocker import blocker
 from .deployment import rollout, selector
+from .drift import drift_conditions
 from .figure import models, p95_score
 from .finding import SCALED_TO_ZERO, Finding, external_finding, instances, pods_finding
 from .intent import StatusPlan
@@ -48,6 +50,7 @@ def service_status(
         _available("EngineAvailable", engine),
         _available("RouterAvailable", router),
         *planned.conditions,
+        *drift_conditions(observed.reports),
     ]
     status = {
         "observedGeneration": generation,
