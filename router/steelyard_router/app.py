@@ -36,7 +36,7 @@ from steelyard_router.observability.admin import make_admin_app
 from steelyard_router.observability.observer import Observer
 from steelyard_router.observability.recorder import Recorder
 from steelyard_router.observability.snapshot import RouterSnapshot
-from steelyard_router.ordering import room_of, wait_limits_of
+from steelyard_router.ordering import room_of
 from steelyard_router.proxy.admission import Admission
 from steelyard_router.proxy.auth import KeyRing
 from steelyard_router.proxy.catalog import Catalog
@@ -178,7 +178,7 @@ class Router:
 
     def _compile(self, config: RouterConfig) -> Active:
         analyzer = Analyzer(config, self._ratio, self._history)
-        shadow = None
+        rules, shadow = Rules.of(config, self._rng), None
         if config.shadow is not None:
             hints = config.service.client_hints
             room = room_of(config.shadow)
@@ -186,9 +186,9 @@ class Router:
         return Active(
             config,
             analyzer,
-            strategies_for(config.policy),
-            wait_limits_of(config.policy, config.limits),
-            Rules.of(config, self._rng),
+            rules.strategies,
+            rules.wait_limits,
+            rules,
             shadow,
         )
 

@@ -3,7 +3,14 @@
 from math import inf
 from random import Random
 
-from steelyard_router.config import Limits, Policy, SchedulerMode, SchedulerSettings, Workload
+from steelyard_router.config import (
+    Limits,
+    OwnQueue,
+    Policy,
+    Queue,
+    SchedulerMode,
+    SchedulerSettings,
+)
 from steelyard_router.errors import ConfigError
 from steelyard_router.scheduling import order
 from steelyard_router.scheduling.order import Order, Schedule
@@ -43,11 +50,12 @@ def room_of(policy: Policy) -> Room:
 
 
 def wait_limits_of(policy: Policy, limits: Limits) -> dict[str, WaitLimit]:
-    """By workload name."""
-    return {each.name: _wait_limit(each, policy, limits) for each in policy.workloads}
+    """By workload name: what a workload's own queue leaves out is as in the policy's, and what that
+    leaves out as in the process's.
+    """
+    return {each.name: _wait_limit(each.queue, policy.queue, limits) for each in policy.workloads}
 
 
-def _wait_limit(workload: Workload, policy: Policy, limits: Limits) -> WaitLimit:
-    queue = workload.queue or policy.queue
-    max_wait_s = queue.max_wait_s or policy.queue.max_wait_s or limits.queue_wait_s
-    return WaitLimit(float(max_wait_s), queue.on_timeout)
+def _wait_limit(own: OwnQueue, shared: Queue, limits: Limits) -> WaitLimit:
+    max_wait_s = own.max_wait_s or shared.max_wait_s or limits.queue_wait_s
+    return WaitLimit(float(max_wait_s), own.on_timeout or shared.on_timeout)

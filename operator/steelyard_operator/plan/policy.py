@@ -13,7 +13,6 @@ from steelyard_operator.api.alert import Alert
 from steelyard_operator.api.base import Model
 from steelyard_operator.api.routing import Routing
 from steelyard_operator.api.slopolicy import SLOPolicy, SLOPolicySpec
-from steelyard_operator.api.waiting import Queue
 from steelyard_operator.api.workload import Match, Slo, Workload
 from steelyard_operator.errors import InvalidPolicyError
 from steelyard_router import config
@@ -40,7 +39,7 @@ def _compiled(policy: SLOPolicy) -> config.Policy:
     spec = policy.spec
     try:
         return config.Policy(
-            workloads=tuple(_workload(workload, spec.queue) for workload in spec.workloads),
+            workloads=tuple(_workload(workload) for workload in spec.workloads),
             alerts=tuple(_alert(alert) for alert in spec.alerts),
             **_waiting(spec),
         )
@@ -82,15 +81,11 @@ def _waiting(spec: SLOPolicySpec) -> dict[str, Any]:
     return given
 
 
-def _workload(workload: Workload, shared: Queue | None) -> config.Workload:
-    """`shared` is the policy's queue. A router takes a workload's in place of it as a whole, so
-    what the workload leaves out is filled in here.
-    """
+def _workload(workload: Workload) -> config.Workload:
     plain = {"name", "default", "priority", "max_concurrent", "max_sequences_per_instance"}
     given = workload.model_dump(include=plain, exclude_none=True)
     if workload.queue is not None:
-        queue = {**({} if shared is None else _given(shared)), **_given(workload.queue)}
-        given["queue"] = config.Queue(**queue)
+        given["queue"] = config.OwnQueue(**_given(workload.queue))
     weights = workload.weights
     return config.Workload(
         **given,

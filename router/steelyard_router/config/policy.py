@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from steelyard_router.config.base import Name, PositiveInt, Section
-from steelyard_router.config.waiting import Batch, Queue, SchedulerSettings
+from steelyard_router.config.waiting import Batch, OwnQueue, Queue, SchedulerSettings
 
 
 class Match(Section):
@@ -66,8 +66,7 @@ class Workload(Section):
     """Requests in flight at once; more wait in the queue (proxy/admission)."""
     max_sequences_per_instance: PositiveInt | None = None
     """Of this workload, on one instance (scheduling/room)."""
-    queue: Queue | None = None
-    """In place of the policy's."""
+    queue: OwnQueue = OwnQueue()
 
 
 class Alert(Section):

@@ -17,6 +17,13 @@ class Queue(Section):
     on_timeout: OnTimeout = OnTimeout.PROMOTE
 
 
+class OwnQueue(Section):
+    """A workload's own; what it leaves out is as in the policy's (ordering.wait_limits_of)."""
+
+    max_wait_s: PositiveInt | None = None
+    on_timeout: OnTimeout | None = None
+
+
 class Batch(Section):
     """When an instance has room for one more (scheduling/room)."""
 

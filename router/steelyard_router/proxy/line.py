@@ -10,7 +10,7 @@ in one turn of the loop.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from time import perf_counter
@@ -18,13 +18,15 @@ from typing import Final
 
 from steelyard_router.config import RouterConfig, SchedulerMode
 from steelyard_router.errors import ClientError, NoInstance, Overloaded
-from steelyard_router.ordering import order_of, room_of
+from steelyard_router.ordering import order_of, room_of, wait_limits_of
 from steelyard_router.proxy.roster import Roster
 from steelyard_router.scheduling.order import Limits, Order, Pace
 from steelyard_router.scheduling.pool import AT_ONCE, Pool
 from steelyard_router.scheduling.room import ENDLESS, Room
 from steelyard_router.scheduling.scheduler import Decision, Scheduler
+from steelyard_router.scheduling.strategy import Strategy
 from steelyard_router.scheduling.waiting import Ask, WaitLimit
+from steelyard_router.strategies import strategies_for
 
 Among = Callable[[], frozenset[str] | None]
 ORDERED_EVERY_S: Final = 0.02
@@ -40,8 +42,12 @@ class Rules:
     limits: Limits
     longest: int
     """Requests that may wait."""
-    names: frozenset[str]
-    """Of the workloads."""
+    strategies: Mapping[str, Strategy]
+    """By workload;"""
+    p_caps: Mapping[str, int | None]
+    """what one may have to prefill at most;"""
+    wait_limits: Mapping[str, WaitLimit]
+    """and how long one may wait, likewise."""
     watched: Room | None
     """What is called room by a scheduler that is on trial: it is only counted who would wait."""
 
@@ -55,7 +61,9 @@ class Rules:
             room=ENDLESS if trial else room,
             limits=Limits(timeout_s=settings.timeout_ms / 1000),
             longest=config.limits.queue,
-            names=frozenset(workload.name for workload in config.policy.workloads),
+            strategies=strategies_for(config.policy),
+            wait_limits=wait_limits_of(config.policy, config.limits),
+            p_caps={each.name: each.routing.max_p_tokens for each in config.policy.workloads},
             watched=room if trial else None,
         )
 
@@ -99,10 +107,15 @@ class Line:
         return len(self._pool)
 
     def update(self, rules: Rules) -> None:
-        """For those who wait too; their limits of waiting stay."""
+        """For those who wait too; what they are stays: their workload, targets and priority."""
         self._rules = rules
-        self.would_wait = {name: n for name, n in self.would_wait.items() if name in rules.names}
+        names = rules.strategies.keys()
+        self.would_wait = {name: n for name, n in self.would_wait.items() if name in names}
+        for _, ask in self._pool.asks():
+            if (name := ask.request.workload) in names:
+                ask.strategy, ask.max_p_tokens = rules.strategies[name], rules.p_caps[name]
         self._pool.update(rules.order, rules.room, rules.at_once)
+        self._pool.relimit(rules.wait_limits)
         self.stir()
 
     async def place(self, ask: Ask, limit: WaitLimit, among: Among) -> Decision:

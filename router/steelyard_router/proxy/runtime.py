@@ -3,7 +3,7 @@
 A reload replaces `active` in one assignment; a request that has begun keeps the one it began with.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import time as unix_time
 
@@ -30,9 +30,9 @@ class Active:
 
     config: RouterConfig
     analyzer: Analyzer
-    strategies: dict[str, Strategy]
+    strategies: Mapping[str, Strategy]
     """By workload name."""
-    wait_limits: dict[str, WaitLimit]
+    wait_limits: Mapping[str, WaitLimit]
     """Likewise."""
     rules: Rules
     shadow: Shadow | None = None

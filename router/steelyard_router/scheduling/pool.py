@@ -17,7 +17,7 @@ does.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic
 
@@ -79,8 +79,13 @@ class Pool(Generic[KeyT]):
         return len(self._list)
 
     def update(self, order: Order, room: Room, at_once: int = AT_ONCE) -> None:
-        """From now on; those who wait stay, with the limits that they came with."""
+        """From now on, for those who wait as well."""
         self._order, self._room, self._at_once = order, room, at_once
+
+    def relimit(self, limits: Mapping[str, WaitLimit]) -> None:
+        """Likewise, by workload; those of others keep the limits that they came with."""
+        for one in self._list:
+            self._list.limit(one, limits.get(one.ask.request.workload, one.limit))
 
     def offer(self, key: KeyT, ask: Ask, limit: WaitLimit, now: float) -> Decision | None:
         """Placed at once where nobody waits and there is room; else it waits, until a release().

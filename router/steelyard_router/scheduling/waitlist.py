@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Generic
 
-from steelyard_router.scheduling.waiting import KeyT, OnTimeout, Waiting
+from steelyard_router.scheduling.waiting import KeyT, OnTimeout, Waiting, WaitLimit
 
 
 class WaitList(Generic[KeyT]):
@@ -21,7 +21,7 @@ class WaitList(Generic[KeyT]):
         self._degraded: dict[KeyT, Waiting[KeyT]] = {}
         self._given_up: list[KeyT] = []
         self._timers: list[tuple[float, int, Waiting[KeyT]]] = []
-        """When somebody's time is up, of some who have left as well."""
+        """When somebody's time is up, of some who have left as well, or have another limit now."""
         self._turns: list[Waiting[KeyT]] = []
         self._added = 0
 
@@ -34,13 +34,18 @@ class WaitList(Generic[KeyT]):
     def add(self, one: Waiting[KeyT]) -> None:
         self._all[one.key] = one
         self._turns.append(one)
-        limit, since_s = one.limit, one.job.arrived_s
-        for wait_s in {limit.max_wait_s, limit.longest_s} - {inf}:
-            self._added += 1
-            heappush(self._timers, (since_s + wait_s, self._added, one))
+        self._wind(one)
 
     def find(self, key: KeyT) -> Waiting[KeyT] | None:
         return self._all.get(key)
+
+    def limit(self, one: Waiting[KeyT], limit: WaitLimit) -> None:
+        """Another limit, as if it had come with that."""
+        if limit != one.limit:
+            one.limit = limit
+            self._promoted.pop(one.key, None)
+            self._degraded.pop(one.key, None)
+            self._wind(one)
 
     def leave(self, one: Waiting[KeyT]) -> None:
         one.gone = True
@@ -50,7 +55,7 @@ class WaitList(Generic[KeyT]):
     @property
     def next_s(self) -> float | None:
         """When somebody's time is up next."""
-        while self._timers and self._timers[0][2].gone:
+        while self._timers and _is_over(*self._timers[0]):
             heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
@@ -58,11 +63,10 @@ class WaitList(Generic[KeyT]):
         """Let those whose time is up go where their limits say."""
         while (due_s := self.next_s) is not None and due_s <= now:
             _, _, one = heappop(self._timers)
-            on_timeout = one.limit.on_timeout
-            if on_timeout is OnTimeout.REJECT or self._is_late(one):
+            if due_s >= one.job.arrived_s + one.limit.longest_s:
                 self.leave(one)
                 self._given_up.append(one.key)
-            elif on_timeout is OnTimeout.PROMOTE:
+            elif one.limit.on_timeout is OnTimeout.PROMOTE:
                 self._promoted[one.key] = one
             else:
                 self._degraded[one.key] = one
@@ -97,5 +101,19 @@ class WaitList(Generic[KeyT]):
         later = [one for one in self._turns if id(one) not in known]
         self._turns = [*first, *later]
 
-    def _is_late(self, one: Waiting[KeyT]) -> bool:
-        return one.key in self._promoted or one.key in self._degraded
+    def _wind(self, one: Waiting[KeyT]) -> None:
+        for due_s in _due(one) - {inf}:
+            self._added += 1
+            heappush(self._timers, (due_s, self._added, one))
+
+
+def _due(one: Waiting[KeyT]) -> set[float]:
+    """When its time is up."""
+    since_s, limit = one.job.arrived_s, one.limit
+    return {since_s + limit.max_wait_s, since_s + limit.longest_s}
+
+
+def _is_over(due_s: float, number: int, one: Waiting[KeyT]) -> bool:
+    """Whether that timer is of one that has left, or of a limit that it had before."""
+    del number
+    return one.gone or due_s not in _due(one)

@@ -1,14 +1,11 @@
 """A field of the API exists only when it acts: changing it alone must change what runs."""
 
-from collections.abc import Iterator
-
 import pytest
-from pydantic import BaseModel
 from support.children import Children, children, stored
+from support.leaf import leaves
 from support.manifests import Tree, policy, service
 
 from steelyard_operator.api.llmservice import LLMServiceSpec
-from steelyard_operator.api.reason import nested_model
 from steelyard_operator.api.slopolicy import SLOPolicySpec
 from steelyard_operator.plan import Plan, plan
 
@@ -226,17 +223,6 @@ POLICY: dict[str, tuple[Tree, Tree]] = {
     "alerts.severity": (alert(), alert(severity="Normal")),
     "alerts.workloads": (alert(), alert(workloads=["all"])),
 }
-
-
-def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Dotted names of all fields that hold no fields themselves."""
-    for name, field in model.model_fields.items():
-        path = f"{prefix}{field.alias or name}"
-        inner = nested_model(field.annotation)
-        if inner is None:
-            yield path
-        else:
-            yield from leaves(inner, f"{path}.")
 
 
 def unrecorded(made: Children) -> Children:

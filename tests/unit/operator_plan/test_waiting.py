@@ -29,13 +29,6 @@ def said(made: config.Policy) -> dict[str, Any]:
     return made.model_dump(mode="json", exclude_unset=True)
 
 
-def own_queue(own: Tree | None, shared: Tree | None) -> config.Queue | None:
-    workload: Tree = {"name": "all", "default": True}
-    spec: Tree = {} if shared is None else {"queue": shared}
-    made = compiled(workloads=[workload if own is None else {**workload, "queue": own}], **spec)
-    return made.workloads[0].queue
-
-
 def test_every_part_arrives_in_the_units_of_the_router() -> None:
     made = compile_policy(SLOPolicy.model_validate(whole.POLICY))
 
@@ -50,7 +43,7 @@ def test_every_part_arrives_in_the_units_of_the_router() -> None:
     )
     first = made.workloads[0]
     assert (first.max_concurrent, first.max_sequences_per_instance) == (64, 16)
-    assert first.queue == config.Queue(max_wait_s=10, on_timeout=config.OnTimeout.REJECT)
+    assert first.queue == config.OwnQueue(max_wait_s=10, on_timeout=config.OnTimeout.REJECT)
 
 
 def test_what_is_absent_is_left_to_the_router() -> None:
@@ -65,17 +58,13 @@ def test_what_is_absent_is_left_to_the_router() -> None:
     }
 
 
-def test_a_workloads_queue_is_the_policys_but_for_what_it_says() -> None:
-    shared = {"maxWaitSeconds": 60, "onTimeout": "Reject"}
+def test_a_workloads_queue_is_passed_on_as_it_was_written() -> None:
+    own = {"name": "all", "default": True, "queue": {"maxWaitSeconds": 5}}
 
-    assert own_queue({"maxWaitSeconds": 5}, shared) == config.Queue(
-        max_wait_s=5, on_timeout=config.OnTimeout.REJECT
-    )
-    assert own_queue({"onTimeout": "Degrade"}, shared) == config.Queue(
-        max_wait_s=60, on_timeout=config.OnTimeout.DEGRADE
-    )
-    assert own_queue({"maxWaitSeconds": 5}, None) == config.Queue(max_wait_s=5)
-    assert own_queue(None, shared) is None
+    told = said(compiled(workloads=[own], queue={"maxWaitSeconds": 60, "onTimeout": "Reject"}))
+
+    assert told["workloads"][0]["queue"] == {"max_wait_s": 5}
+    assert told["queue"] == {"max_wait_s": 60, "on_timeout": "Reject"}
 
 
 def test_a_policy_on_trial_brings_its_waiting_along() -> None:
@@ -94,7 +83,7 @@ def test_the_example_of_waiting_says_something_about_every_part() -> None:
     router = plan(found.services, found.policies).services[0].router
 
     assert said(router.policy).keys() >= PARTS
-    assert any(workload.queue is not None for workload in router.policy.workloads)
+    assert any("queue" in workload for workload in said(router.policy)["workloads"])
 
 
 def test_the_api_has_the_orders_that_the_router_has() -> None:

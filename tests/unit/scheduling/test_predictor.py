@@ -71,6 +71,25 @@ def test_a_single_instance_is_learned_within_a_hundred_windows() -> None:
     assert typical(predictor, "a", FAST) < 0.05
 
 
+def test_prompts_that_cost_many_times_the_prior_are_learned_from_a_small_share_of_time() -> None:
+    """A tiny model on a CPU: a step is as long as the prior's, a prompt's token six times."""
+    cpu = Coefficients(8e-3, 200e-6, 60e-9, 300e-6, 0.3e-6)
+    predictor, rng = made("a"), random.Random(14)
+    shares = []
+    for _ in range(100):
+        tokens, sequences = rng.choice([0, rng.randint(50, 300)]), rng.randint(1, 6)
+        seen = Observation(
+            1.0, 32, tokens, attended(tokens, tokens), 32 * sequences, 32 * sequences * 150
+        )
+        took_s = seconds(cpu, seen)
+        shares.append(cpu.prefill(tokens, seen.pairs) / took_s)
+        predictor.observe("a", seen._replace(seconds=took_s * rng.gauss(1, 0.1)))
+
+    assert sum(shares) / len(shares) < 0.1
+    assert predictor.trusted("a")
+    assert predictor.coefficients("a").prefill_s == pytest.approx(cpu.prefill_s, rel=0.25)
+
+
 def test_equals_share_what_they_learn_and_stay_exactly_equal() -> None:
     names = [f"i{number}" for number in range(16)]
     predictor, rng = made(*names), random.Random(2)

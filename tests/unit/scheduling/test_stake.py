@@ -37,7 +37,7 @@ def test_a_target_that_is_surely_met_or_surely_missed_leaves_little_to_lose() ->
     assert worth(1.0) == pytest.approx(0.5 + SLACK)
     assert worth(1 + SPREAD) == pytest.approx(1 + SLACK * (1 + SPREAD))
     assert slope(0.1) == slope(9.0) == SLACK
-    assert slope(1.0) > 10 * SLACK
+    assert slope(1.0) > 5 * SLACK
 
 
 @given(share=st.floats(0, 4))
@@ -85,9 +85,9 @@ def test_what_was_added_is_taken_away() -> None:
 
 def test_a_chat_that_nobody_can_serve_in_time_goes_where_no_other_chat_is_hurt() -> None:
     """i0 is full of batch jobs, i1 serves chats just in time, and every step takes too long."""
-    slow = Coefficients(25e-3, 1e-5, 0.0, 1e-4, 1e-8)
+    slow = Coefficients(22e-3, 1e-5, 0.0, 1.5e-4, 1e-8)
     made, strategy = scheduler(Known({"i0": slow, "i1": slow})), MarginalDelay()
-    for where, request, many in (("i0", BATCH, 60), ("i1", CHAT, 20)):
+    for where, request, many in (("i0", BATCH, 40), ("i1", CHAT, 20)):
         for _ in range(many):
             lease = made.choose(request, strategy, 0.0, among=frozenset({where})).lease
             lease.first_byte(0.0)

@@ -51,6 +51,49 @@ def test_who_has_no_limit_is_never_late() -> None:
     assert (keys(waits.in_order), waits.given_up()) == (["a"], [])
 
 
+@pytest.mark.parametrize(
+    ("limit", "promoted", "degraded", "given_up"),
+    [
+        (WaitLimit(5.0, OnTimeout.DEGRADE), [], ["a"], []),
+        (WaitLimit(5.0, OnTimeout.REJECT), [], [], ["a"]),
+        (WaitLimit(3.0), [], [], ["a"]),
+        (WaitLimit(4.0), ["a"], [], []),
+        (WaitLimit(9.0), [], [], []),
+        (NO_LIMIT, [], [], []),
+    ],
+)
+def test_one_with_another_limit_is_where_it_would_be_had_it_come_with_that(
+    limit: WaitLimit, promoted: list[str], degraded: list[str], given_up: list[str]
+) -> None:
+    waits, one = WaitList[str](), waiting("a", WaitLimit(6.0))
+    waits.add(one)
+    waits.age(6.0)
+    assert keys(waits.promoted) == ["a"]
+
+    waits.limit(one, limit)
+    waits.age(6.0)
+
+    assert keys(waits.promoted) == promoted
+    assert keys(waits.degraded) == degraded
+    assert waits.given_up() == given_up
+
+
+def test_a_limit_that_is_given_again_lets_nobody_wait_for_less() -> None:
+    waits, long, short = WaitList[str](), WaitLimit(8.0), WaitLimit(2.0)
+    one = waiting("a", long)
+    waits.add(one)
+    for limit in (short, long, short, long):
+        waits.limit(one, limit)
+
+    waits.age(7.9)
+    assert keys(waits.promoted) == []
+    for now in (8.0, 15.9):
+        waits.age(now)
+        assert keys(waits.promoted) == ["a"]
+    waits.age(16.0)
+    assert waits.given_up() == ["a"]
+
+
 def test_newcomers_go_behind_those_that_were_put_in_order() -> None:
     waits: WaitList[str] = WaitList()
     some = [waiting(key) for key in "abcd"]
@@ -128,6 +171,13 @@ class Leaves(RuleBasedStateMachine):
     def go(self, data: st.DataObject) -> None:
         if self.here:
             self.waits.leave(self.here.pop(data.draw(st.sampled_from(sorted(self.here)))))
+
+    @rule(data=st.data(), limit=LIMITS)
+    def have_another_limit(self, data: st.DataObject, limit: WaitLimit) -> None:
+        if self.here:
+            one = self.here[data.draw(st.sampled_from(sorted(self.here)))]
+            self.waits.limit(one, limit)
+            self.waits.age(self.now)
 
     @rule(data=st.data())
     def put_in_order(self, data: st.DataObject) -> None:

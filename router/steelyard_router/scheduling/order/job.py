@@ -38,9 +38,9 @@ class Job:
     begin_by_s: float = field(init=False)
     """Computing its prompt must begin by then, or the first token is late;"""
     empty_by_s: float = field(init=False)
-    """and by then, less the time of as many steps as it may have, or the last one is."""
+    """and by then, less the time of its steps, or the last one is."""
     most_steps: float = field(init=False)
-    """Those."""
+    """As many as it may have."""
 
     def __post_init__(self) -> None:
         first_s = inf if self.ttft_s is None else self.arrived_s + self.ttft_s

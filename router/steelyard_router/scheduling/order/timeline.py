@@ -107,7 +107,7 @@ class Timeline:
 
 
 def _row(job: Job, now_s: float, token_s: float) -> Row:
-    latest_s = job.latest_start_s(token_s) - now_s
+    latest_s = min(job.begin_by_s, job.empty_by_s - job.steps * token_s) - now_s  # as expected
     if job.tpot_s is not None and job.output_tokens > 1 and token_s > job.tpot_s:
         latest_s = -inf
     return Row(job.prefill_s, job.steps * token_s, latest_s, job)

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 MEMORY: Final = 1 - 1 / 2000
 """Of the equations, which come from all members."""
-STRENGTH: Final = 1.0
-"""Equations of a term alone that what was believed before is worth."""
+STRENGTH: Final = 0.05
+"""Equations of a term alone that what was believed before is worth: little, since an engine may be
+many times off the prior in one term, and in most equations a prompt's share is a tenth.
+"""
 ERROR_GAIN: Final = 1 / 32
 ENOUGH: Final = 48
 """Observations after which a class counts as known,"""
 PREFILL_ENOUGH: Final = 0.5
-"""if so much of them (sum of squared shares) shows what prompts cost"""
+"""if so much of them (sum of squared shares, by the fit) shows what prompts cost"""
 GOOD: Final = 0.2
 """and the usual error is no more than this. It is not any more"""
 BAD: Final = 0.35
@@ -56,7 +58,8 @@ class Likeness:
         """Learn how large errors are, and from it whether the fit can be relied on."""
         self.error += (miss - self.error) * ERROR_GAIN
         gram = self.gram
-        known = self._heir or (gram.weight >= ENOUGH and gram.sums[7] >= PREFILL_ENOUGH)
+        shown = self.ratios[1] * self.ratios[1] * gram.sums[7]
+        known = self._heir or (gram.weight >= ENOUGH and shown >= PREFILL_ENOUGH)
         self.good = known and self.error <= (BAD if self.good else GOOD)
 
     def recount(self) -> None:
