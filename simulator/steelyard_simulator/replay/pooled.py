@@ -11,6 +11,7 @@ from steelyard_router.scheduling.order import Order
 from steelyard_router.scheduling.pool import Pool
 from steelyard_router.scheduling.room import ROOM, Room
 from steelyard_router.scheduling.waiting import WAIT_LIMIT, Ask, WaitLimit
+from steelyard_simulator.replay.earliest_deadline import EarliestDeadline
 from steelyard_simulator.replay.policy import Arrival, Options, Placement
 from steelyard_simulator.replay.scheduled import SchedulerPolicy
 
@@ -18,14 +19,15 @@ ORDER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "default": order.AUTO,
         "fcfs": order.FCFS.name,
-        "edf": order.Deadline.name,
+        "deadline": order.Deadline.name,
+        "edf": EarliestDeadline.name,
         "laxity": order.LeastLaxity.name,
         "sjf": order.ShortestPredicted.name,
         "program": order.ProgramAware.name,
         "annealing": order.Annealing.name,
     }
 )
-"""The orders of the pool by their names on a command line."""
+"""The orders of the pool by their names on a command line: the router's, and EDF as a baseline."""
 
 
 class PooledPolicy(SchedulerPolicy):
@@ -58,6 +60,10 @@ class PooledPolicy(SchedulerPolicy):
             super().failed(arrival_id, now)
 
 
+def _order(name: str, random: Random) -> Order:
+    return EarliestDeadline() if name == EarliestDeadline.name else order.build(name, random)
+
+
 def pooled(name: str) -> Callable[[str, Options], PooledPolicy]:
     """A maker of policies with the order of that name; `queue`, `kv` and `sequences` are the bounds
     of room.py, `wait` is how long anyone waits before it is promoted.
@@ -71,7 +77,7 @@ def pooled(name: str) -> Callable[[str, Options], PooledPolicy]:
         )
         policy = PooledPolicy.of(strategy, options)
         policy.use(
-            order.build(ORDER_NAMES[name], Random(options.seed)),
+            _order(ORDER_NAMES[name], Random(options.seed)),
             room,
             WaitLimit(options.parameter("wait", WAIT_LIMIT.max_wait_s)),
         )

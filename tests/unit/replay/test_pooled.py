@@ -4,10 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 from support.fleet_case import QUICK, fleet, request
+from support.waiting import NOW_S, job, keys, lane
 
+from steelyard_router.scheduling.order import Deadline, arrange
 from steelyard_simulator.load.mix import Mix
 from steelyard_simulator.load.trace import TraceRequest
 from steelyard_simulator.replay.change import Change
+from steelyard_simulator.replay.earliest_deadline import EarliestDeadline
 from steelyard_simulator.replay.fleet import Settings
 from steelyard_simulator.replay.outcome import Outcome
 from steelyard_simulator.replay.policy import Options
@@ -37,6 +40,14 @@ def test_under_more_load_than_it_can_take_the_order_decides_who_is_on_time() -> 
     assert fcfs.wait.mean > 1000
     assert ours.failed == fcfs.failed == 0
     assert ours.attained > 1.5 * fcfs.attained
+
+
+def test_plain_edf_lets_those_who_are_too_late_go_first_and_the_routers_own_does_not() -> None:
+    jobs = [job("late", waited_s=9, ttft_s=1), job("can", ttft_s=2), job("whenever")]
+    plain, ours = EarliestDeadline(), Deadline()
+
+    assert keys(arrange(plain, jobs, lane(0.0), NOW_S)) == ["late", "can", "whenever"]
+    assert keys(arrange(ours, jobs, lane(0.0), NOW_S)) == ["can", "whenever", "late"]
 
 
 def test_the_order_of_arrival_costs_no_more_in_front_than_inside() -> None:

@@ -19,8 +19,8 @@ def learn(truth: list[float], count: int, *, noise: float = 0.0) -> tuple[list[f
         exact = sum(one * two for one, two in zip(features, truth, strict=True))
         target = exact * (1 + noise * (rng.random() - 0.5))
         gram.add(products(features, target, 1.0), target, 1.0)
-        sweep(ratios, gram, ONES, 0.1)
-        sweep(ratios, gram, ONES, 0.1)
+        sweep(ratios, gram, ONES, [0.1] * TERMS)
+        sweep(ratios, gram, ONES, [0.1] * TERMS)
     return ratios, gram
 
 
@@ -37,7 +37,7 @@ def test_a_term_that_costs_nothing_stays_at_the_floor_and_not_below() -> None:
 
 def test_without_equations_the_centre_holds() -> None:
     ratios, centre = [5.0] * TERMS, [2.0, 3.0, 4.0, 5.0, 6.0]
-    sweep(ratios, Gram(0.9), centre, 1.0)
+    sweep(ratios, Gram(0.9), centre, [1.0] * TERMS)
 
     assert ratios == centre
 
@@ -83,5 +83,5 @@ def test_whatever_it_is_told_ratios_stay_in_bounds(
     gram, ratios = Gram(0.99), list(ONES)
     for features, target, weight in equations:
         gram.add(products(features, target, weight), target, weight)
-        sweep(ratios, gram, ONES, 1.0)
+        sweep(ratios, gram, ONES, [1.0] * TERMS)
         assert all(isfinite(ratio) and FLOOR <= ratio <= CEILING for ratio in ratios)

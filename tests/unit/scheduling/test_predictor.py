@@ -76,8 +76,8 @@ def test_prompts_that_cost_many_times_the_prior_are_learned_from_a_small_share_o
     cpu = Coefficients(8e-3, 200e-6, 60e-9, 300e-6, 0.3e-6)
     predictor, rng = made("a"), random.Random(14)
     shares = []
-    for _ in range(100):
-        tokens, sequences = rng.choice([0, rng.randint(50, 300)]), rng.randint(1, 6)
+    for _ in range(150):
+        tokens, sequences = rng.choice([0, rng.randint(50, 500)]), rng.randint(1, 6)
         seen = Observation(
             1.0, 32, tokens, attended(tokens, tokens), 32 * sequences, 32 * sequences * 150
         )
@@ -85,9 +85,9 @@ def test_prompts_that_cost_many_times_the_prior_are_learned_from_a_small_share_o
         shares.append(cpu.prefill(tokens, seen.pairs) / took_s)
         predictor.observe("a", seen._replace(seconds=took_s * rng.gauss(1, 0.1)))
 
-    assert sum(shares) / len(shares) < 0.1
+    assert sum(shares) / len(shares) < 0.12
     assert predictor.trusted("a")
-    assert predictor.coefficients("a").prefill_s == pytest.approx(cpu.prefill_s, rel=0.25)
+    assert predictor.coefficients("a").prefill_s == pytest.approx(cpu.prefill_s, rel=0.4)
 
 
 def test_equals_share_what_they_learn_and_stay_exactly_equal() -> None:

@@ -7,7 +7,7 @@ and keeps every ratio above its floor by itself; between two observations little
 sweeps each are enough to follow.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import Final
 
@@ -68,9 +68,9 @@ def products(features: list[float], target: float, weight: float) -> list[float]
     return [each * other for each in weighted for other in row]
 
 
-def sweep(ratios: list[float], gram: Gram, centre: list[float], strength: float) -> None:
+def sweep(ratios: list[float], gram: Gram, centre: list[float], strengths: Sequence[float]) -> None:
     """One round of coordinate descent towards the least squares solution, which is pulled to
-    `centre` as if by `strength` equations of each term alone.
+    `centre` as if by `strengths` equations of each term alone.
     """
     sums, start = gram.sums, 0
     one, two, three, four, five = ratios
@@ -79,6 +79,7 @@ def sweep(ratios: list[float], gram: Gram, centre: list[float], strength: float)
         own, now = sums[start + term], ratios[term]
         start += TERMS + 1
         rest = target - a * one - b * two - c * three - d * four - e * five + own * now
-        ratio = (rest + strength * centre[term]) / (own + strength)
+        pull = strengths[term]
+        ratio = (rest + pull * centre[term]) / (own + pull)
         ratios[term] = FLOOR if ratio < FLOOR else CEILING if ratio > CEILING else ratio
         one, two, three, four, five = ratios
