@@ -2,7 +2,7 @@
 and costs, held against the bars that this is to meet.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
@@ -98,11 +98,11 @@ class Report:
 
 def measure(plan: Plan, progress: Progress) -> Report:
     """A few minutes for FULL."""
-    steady = [_steady(rate, plan, progress) for rate in plan.rates_per_s]
+    found = [_steady(rate, plan, progress) for rate in plan.rates_per_s]
     spans = _spans(plan, progress)
     cost = costs(plan.rounds, plan.calls, lambda share: progress("processor time", share))
-    bars = [*_error_bars(steady), *_back_bars(spans), *_cost_bars(cost)]
-    return Report(steady, spans, cost, bars, all(bar.holds for bar in bars))
+    bars = [*error_bars(found, MEDIAN_BARS), *_back_bars(spans), *_cost_bars(cost)]
+    return Report(found, spans, cost, bars, all(bar.holds for bar in bars))
 
 
 def _steady(rate_per_s: float, plan: Plan, progress: Progress) -> Steady:
@@ -110,6 +110,11 @@ def _steady(rate_per_s: float, plan: Plan, progress: Progress) -> Steady:
     for number, seed in enumerate(plan.seeds):
         rows += play(Load(rate_per_s, plan.duration_s, seed))[LEARNED:]
         progress(f"{rate_per_s:g} requests a second", (number + 1) / len(plan.seeds))
+    return steady(rate_per_s, rows)
+
+
+def steady(rate_per_s: float, rows: Sequence[Row]) -> Steady:
+    """What they come to."""
     errors = [
         found
         for kind in KINDS
@@ -169,14 +174,22 @@ def _predicted(rows: Sequence[Row]) -> int:
     return sum(row.told["router"].ttft is not None for row in rows)
 
 
-def _error_bars(steady: Sequence[Steady]) -> list[Bar]:
+def error_bars(found: Sequence[Steady], limits: Mapping[str, float]) -> list[Bar]:
+    """Of the router's medians over all workloads; `limits` by kind."""
     return [
-        Bar.of(f"median error of {kind.upper()} at {one.rate_per_s:g}/s", found.median, limit)
-        for one in steady
-        for kind, limit in MEDIAN_BARS.items()
-        for found in one.errors
-        if (found.rival, found.kind, found.workload) == ("router", kind, "all")
+        Bar.of(f"median error of {kind.upper()} at {one.rate_per_s:g}/s", _median(one, kind), limit)
+        for one in found
+        for kind, limit in limits.items()
     ]
+
+
+def _median(one: Steady, kind: str) -> float | None:
+    """The router's; None: it has predicted nothing."""
+    wanted = ("router", kind, "all")
+    medians = (
+        each.median for each in one.errors if (each.rival, each.kind, each.workload) == wanted
+    )
+    return next(medians, None)
 
 
 def _back_bars(spans: Sequence[Span]) -> list[Bar]:
