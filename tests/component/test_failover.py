@@ -4,6 +4,7 @@ told.
 
 import asyncio
 import json
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -297,7 +298,8 @@ async def test_a_fault_of_the_router_itself_is_answered_and_logged_not_hidden() 
         asyncio.get_running_loop().set_exception_handler(
             lambda _, context: failures.append(context)
         )
-        proxy.router.runtime.active.strategies.clear()
+        runtime = proxy.router.runtime
+        runtime.active = replace(runtime.active, strategies={})
         status, body = await proxy.chat()
 
         assert (status, json.loads(body)["error"]["type"]) == (500, "internal_error")

@@ -6,9 +6,10 @@ the earliest, and under overload most of the time goes to those who are late any
 
 from typing import ClassVar
 
-from steelyard_router.scheduling.order import Job, SortingOrder
+from steelyard_router.scheduling.order import Job
 from steelyard_router.scheduling.order.moment import Moment
 from steelyard_router.scheduling.order.overdue import ENDLESS
+from steelyard_router.scheduling.order.sorting import SortingOrder
 from steelyard_router.scheduling.order.turn import Rank
 
 

@@ -103,8 +103,9 @@ def test_whether_it_can_depends_on_when_the_lane_is_free() -> None:
 def test_an_urgent_one_has_little_left_of_its_target_or_little_at_all() -> None:
     at = Moment(NOW_S, NOW_S, 0.01)
 
-    def is_urgent(**target: float) -> bool:
-        return urgent(job("a", prefill_s=0.0, output_tokens=1.0, **target), at)
+    def is_urgent(ttft_s: float, waited_s: float = 0.0) -> bool:
+        one = job("a", waited_s=waited_s, prefill_s=0.0, output_tokens=1.0, ttft_s=ttft_s)
+        return urgent(one, at)
 
     assert is_urgent(ttft_s=0.99)
     assert not is_urgent(ttft_s=1.01)
