@@ -165,7 +165,7 @@ async def test_decisions_can_be_switched_on_by_a_reload(source: MadeUp) -> None:
     source.observer.update(config_of("chat", decisions=10), NOW)
     for number in range(3):
         decision = scheduler.choose(view, Multiplicative(), NOW, explain=source.observer.explains)
-        source.observer.decided(f"r{number}", view, decision, NOW, strategy="Multiplicative")
+        source.observer.decided(f"r{number}", view, decision, NOW)
     async with admin(source) as client:
         _, every = await ask(client, "/debug/decisions")
         _, newest = await ask(client, "/debug/decisions?n=1")

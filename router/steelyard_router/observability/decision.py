@@ -42,15 +42,13 @@ class DecisionLog:
             self._records = deque(self._records, maxlen=size)
             self.size = size
 
-    def record(
-        self, request_id: str, view: RequestView, decision: Decision, now: float, *, strategy: str
-    ) -> None:
+    def record(self, request_id: str, view: RequestView, decision: Decision, now: float) -> None:
         self._records.append(
             Record(
                 now,
                 request_id,
                 view.workload,
-                strategy,
+                decision.strategy,
                 decision.instance,
                 decision.score,
                 view.prompt_tokens,

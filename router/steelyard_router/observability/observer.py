@@ -156,12 +156,10 @@ class Observer:
         """Whether decisions are kept, so that the scheduler should list every candidate's terms."""
         return self.decisions.size > 0
 
-    def decided(
-        self, request_id: str, view: RequestView, decision: Decision, now: float, *, strategy: str
-    ) -> None:
+    def decided(self, request_id: str, view: RequestView, decision: Decision, now: float) -> None:
         """Keep a decision for /debug/decisions; nothing while debug.decisions is 0."""
         if self.decisions.size:
-            self.decisions.record(request_id, view, decision, now, strategy=strategy)
+            self.decisions.record(request_id, view, decision, now)
 
     def update(self, config: RouterConfig, now: float) -> None:
         """Follow a configuration that has been swapped in, the windows with it."""

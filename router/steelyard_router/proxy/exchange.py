@@ -279,10 +279,7 @@ class Exchange:
         outcome.predicted_ttft_s, outcome.predicted_tpot_s = decision.ttft_s, decision.tpot_s
         observer = self._runtime.observer
         if observer.explains:
-            strategy = self._active.strategies[analysis.workload.name].name
-            observer.decided(
-                self._request_id.decode("latin-1"), analysis.view, decision, now, strategy=strategy
-            )
+            observer.decided(self._request_id.decode("latin-1"), analysis.view, decision, now)
 
     def _conclude(
         self, analysis: Analysis, attempt: Attempt, ending: Ending, decision: Decision

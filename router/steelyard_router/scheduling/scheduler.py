@@ -39,6 +39,8 @@ class Decision:
     """The chosen instance, its terms before the request was counted, and the claim on it."""
 
     instance: str
+    strategy: str
+    """The name of what has chosen it."""
     lease: Lease
     hit_tokens: float
     uncached_tokens: float
@@ -238,6 +240,7 @@ class Scheduler:
             lease.expected_s = now + told.ttft_s
         return Decision(
             instance=member.name,
+            strategy=strategy.name,
             lease=lease,
             hit_tokens=max(1, request.prompt_tokens) - p,
             uncached_tokens=p,

@@ -29,7 +29,7 @@ def logged(log: DecisionLog, count: int = 100, now: float = NOW) -> list[dict[st
 def record(log: DecisionLog, scheduler: Scheduler, name: str, now: float = NOW) -> None:
     view = RequestView(workload="chat", blocks=BLOCKS, prompt_tokens=700)
     decision = scheduler.choose(view, Multiplicative(), now, explain=True)
-    log.record(name, view, decision, now, strategy="Multiplicative")
+    log.record(name, view, decision, now)
 
 
 def test_a_decision_shows_the_terms_of_every_candidate() -> None:
@@ -85,7 +85,7 @@ def test_a_log_of_size_zero_keeps_nothing_and_asks_for_no_terms() -> None:
     observer = observer_of("chat")
     view = RequestView(workload="chat")
     decision = scheduler_of("a").choose(view, Multiplicative(), NOW, explain=observer.explains)
-    observer.decided("one", view, decision, NOW, strategy="Multiplicative")
+    observer.decided("one", view, decision, NOW)
 
     assert decision.terms is None
     assert logged(observer.decisions) == []

@@ -94,7 +94,8 @@ def test_a_decision_reports_the_terms_before_the_request_is_counted() -> None:
 def test_the_score_is_the_raw_product_whatever_the_strategy() -> None:
     scheduler = fleet(2)
     for strategy in (LeastRequest(), Multiplicative(2.0, 3.0, 50.0)):
-        assert scheduler.choose(prompt(7, 640), strategy, 0.0).score == 640
+        decision = scheduler.choose(prompt(7, 640), strategy, 0.0)
+        assert (decision.score, decision.strategy) == (640, strategy.name)
         scheduler.leave("i0")
 
 
