@@ -178,19 +178,12 @@ class Router:
 
     def _compile(self, config: RouterConfig) -> Active:
         analyzer = Analyzer(config, self._ratio, self._history)
-        rules, shadow = Rules.of(config, self._rng), None
+        shadow = None
         if config.shadow is not None:
             hints = config.service.client_hints
             room = room_of(config.shadow)
             shadow = Shadow(config.shadow, strategies_for(config.shadow), hints, room)
-        return Active(
-            config,
-            analyzer,
-            rules.strategies,
-            rules.wait_limits,
-            rules,
-            shadow,
-        )
+        return Active(config, analyzer, Rules.of(config, self._rng), shadow)
 
     @staticmethod
     def _keys(config: RouterConfig) -> KeyRing | None:

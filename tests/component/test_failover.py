@@ -299,7 +299,8 @@ async def test_a_fault_of_the_router_itself_is_answered_and_logged_not_hidden() 
             lambda _, context: failures.append(context)
         )
         runtime = proxy.router.runtime
-        runtime.active = replace(runtime.active, strategies={})
+        rules = replace(runtime.active.rules, strategies={})
+        runtime.active = replace(runtime.active, rules=rules)
         status, body = await proxy.chat()
 
         assert (status, json.loads(body)["error"]["type"]) == (500, "internal_error")

@@ -32,7 +32,7 @@ async def test_an_edit_of_the_file_is_in_force_without_a_restart(tmp_path: Path)
             await until(lambda: router.runtime.roster.get("e1") is not None)
             async with client.get(f"http://127.0.0.1:{port}/x") as response:
                 assert response.headers["x-steelyard-instance"] == "e1"
-            assert router.runtime.active.strategies["w"].name == "LeastRequest"
+            assert router.runtime.active.rules.strategies["w"].name == "LeastRequest"
 
 
 async def test_a_broken_file_leaves_the_last_good_configuration_in_force(tmp_path: Path) -> None:

@@ -8,15 +8,17 @@ from typing import Any, Final, NamedTuple
 from steelyard_bench.fidelity.engine import MODEL
 from steelyard_bench.fidelity.errors import FidelityError
 from steelyard_bench.fidelity.live import Router, check_whole, play
-from steelyard_bench.live_order.load import BLOCK_TOKENS, supply
 from steelyard_simulator.load.client import Target
 from steelyard_simulator.load.job import Job
 from steelyard_simulator.load.measurement import Measurement
+from steelyard_simulator.load.trace import TraceRequest
 
 USERS: Final = 2
 """For each slot: who waits takes it as soon as it is free."""
 SUPPLY: Final = 10_000
 """Requests: more than can be asked in the time."""
+REST_S: Final = 1.0
+"""Until an engine has noticed that its clients have left."""
 
 
 class Capacity(NamedTuple):
@@ -42,16 +44,25 @@ def capacity(
 
 
 async def measure(
-    to: Router, *, slots: int, warm_s: float, measured_s: float, seed: int
+    to: Router,
+    asked: Sequence[TraceRequest],
+    *,
+    block_tokens: int,
+    slots: int,
+    warm_s: float,
+    measured_s: float,
+    seed: int,
 ) -> Capacity:
-    """Who is still asking at the end goes away. Raises FidelityError."""
+    """`asked`: SUPPLY of what they are to be measured with. Who is still asking at the end goes
+    away, which an engine takes REST_S to notice. Raises FidelityError.
+    """
     found: list[Measurement] = []
-    job = Job(
-        Target(to.url, MODEL), supply(SUPPLY, seed), BLOCK_TOKENS, users=USERS * slots, seed=seed
-    )
+    target = Target(to.url, MODEL)
+    job = Job(target, tuple(asked), block_tokens, users=USERS * slots, seed=seed)
     until_s = warm_s + measured_s
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(until_s):
             await play(job, found.append)
     check_whole(found)
+    await asyncio.sleep(REST_S)
     return capacity(found, slots=slots, from_s=warm_s, until_s=until_s)

@@ -10,10 +10,10 @@ from steelyard_bench.fidelity.engine import MODEL, SHAPE, Engine, version
 from steelyard_bench.fidelity.live import Router, play, serving
 from steelyard_bench.fidelity.other import watched
 from steelyard_bench.fidelity.process import Ground
-from steelyard_bench.live_order.capacity import Capacity, measure
+from steelyard_bench.live_order.capacity import REST_S, SUPPLY, Capacity, measure
 from steelyard_bench.live_order.cell import CELLS
 from steelyard_bench.live_order.engine import Start
-from steelyard_bench.live_order.load import BLOCK_TOKENS, KINDS, arrivals
+from steelyard_bench.live_order.load import BLOCK_TOKENS, KINDS, arrivals, supply
 from steelyard_bench.live_order.plan import LIMITS, Phase, Plan
 from steelyard_bench.live_order.summary import summarise
 from steelyard_bench.live_order.target import Targets
@@ -26,8 +26,6 @@ FORMAT: Final = 1
 FILLING: Final = "engine-fcfs"
 """The cell in whose way the engines are kept full to see what they can do: with requests that wait
 in the engine itself, none of its slots is ever empty."""
-REST_S: Final = 1.0
-"""Until an engine has noticed that its clients have left."""
 
 
 class Study:
@@ -84,16 +82,17 @@ class Study:
         plan = self._plan
         self._tell("measuring what they can do ...")
         policy = CELLS[FILLING].policy(None, sequences=LIMITS.sequences)
+        seed = self._text()
         async with serving(self._ground, engines, "router-capacity", policy) as to:
-            found = await measure(
+            return await measure(
                 to,
+                supply(SUPPLY, seed),
+                block_tokens=BLOCK_TOKENS,
                 slots=plan.slots,
                 warm_s=plan.warm_s,
                 measured_s=plan.measured_s,
-                seed=self._text(),
+                seed=seed,
             )
-            await asyncio.sleep(REST_S)
-        return found
 
     async def _cell(
         self, engines: Sequence[Engine], name: str, repeat: int, targets: Targets, rate_per_s: float

@@ -8,7 +8,6 @@ clients take their time from the cores of the engines.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +18,7 @@ from steelyard_bench.fidelity.errors import FidelityError
 from steelyard_bench.fidelity.live import Router, check_whole, play, serving
 from steelyard_bench.fidelity.other import watched
 from steelyard_bench.fidelity.process import Ground
-from steelyard_bench.live_order.capacity import capacity
+from steelyard_bench.live_order.capacity import SUPPLY, measure
 from steelyard_bench.predictor.engine import ENGINES, LIMITS, Start
 from steelyard_bench.predictor.mix import HEADER, WORKLOADS, arrivals, only, policy, supply
 from steelyard_bench.predictor.recording import rows
@@ -34,10 +33,6 @@ MEDIAN_BARS: Final = {"ttft": 0.25, "tpot": 0.25}
 RIVALS: Final = ("router", "constant")
 """An oracle would have to know what a real engine does."""
 SLOTS: Final = ENGINES * LIMITS.sequences
-SUPPLY: Final = 10_000
-"""Requests: more than the closed loop can take."""
-REST_S: Final = 1.0
-"""Until an engine has noticed that its clients have left."""
 READ_S: Final = 60.0
 RECORD_S: Final = 3600
 
@@ -106,19 +101,20 @@ class LiveStudy:
         return LiveReport(told, round(possible_per_s, 3), found, others, bars, met)
 
     async def _possible(self, engines: Sequence[Engine]) -> float:
-        """Requests a second, answered to twice as many users as there are slots."""
-        found: list[Measurement] = []
-        until_s = self._plan.warm_s + self._plan.measured_s
+        """Requests a second."""
+        plan = self._plan
         self._tell("measuring what they can do ...")
         async with serving(self._ground, engines, "router-possible", {}) as to:
-            target = Target(to.url, MODEL)
-            job = Job(target, supply(SUPPLY, seed=0), LIMITS.block_tokens, users=2 * SLOTS)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(until_s):
-                    await play(job, found.append)
-            check_whole(found)
-            await asyncio.sleep(REST_S)
-        return capacity(found, slots=SLOTS, from_s=self._plan.warm_s, until_s=until_s).rate_per_s
+            can = await measure(
+                to,
+                supply(SUPPLY, seed=0),
+                block_tokens=LIMITS.block_tokens,
+                slots=SLOTS,
+                warm_s=plan.warm_s,
+                measured_s=plan.measured_s,
+                seed=0,
+            )
+        return can.rate_per_s
 
     async def _told(
         self, engines: Sequence[Engine], asked: Sequence[TraceRequest], seed: int

@@ -188,20 +188,20 @@ class Exchange:
         """Picks an instance and takes the lease, once one has room. A request that was tried
         already has waited for that, and goes at once or not at all.
         """
-        runtime, active, name = self._runtime, self._active, analysis.workload.name
+        runtime, rules, name = self._runtime, self._active.rules, analysis.workload.name
         ask = Ask(
             analysis.view,
-            active.strategies[name],
+            rules.strategies[name],
             among=self._among,
             exclude=self._tried,
-            max_p_tokens=analysis.workload.routing.max_p_tokens,
+            max_p_tokens=rules.p_caps[name],
             explain=runtime.observer.explains,
             trial=None if self._tried else self._trial,
         )
         began_s = self.time()
         if last is None:
             among = partial(runtime.catalog.among, analysis.model)
-            decision = await runtime.line.place(ask, active.wait_limits[name], among)
+            decision = await runtime.line.place(ask, rules.wait_limits[name], among)
             self._among = ask.among
             self._outcome.queue_s += self.time() - began_s
             return decision

@@ -3,7 +3,7 @@
 A reload replaces `active` in one assignment; a request that has begun keeps the one it began with.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import time as unix_time
 
@@ -20,8 +20,6 @@ from steelyard_router.proxy.pool import Pool
 from steelyard_router.proxy.retry import RetryBudget
 from steelyard_router.proxy.roster import Roster
 from steelyard_router.scheduling.scheduler import Scheduler
-from steelyard_router.scheduling.strategy import Strategy
-from steelyard_router.scheduling.waiting import WaitLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +28,6 @@ class Active:
 
     config: RouterConfig
     analyzer: Analyzer
-    strategies: Mapping[str, Strategy]
-    """By workload name."""
-    wait_limits: Mapping[str, WaitLimit]
-    """Likewise."""
     rules: Rules
     shadow: Shadow | None = None
     """The policy on trial, if there is one."""

@@ -216,7 +216,7 @@ class Pool(Generic[KeyT]):
         elif len(rest) > 1:
             rest = self._arranged(rest, now)
         for one in in_turn(rest, running):
-            while promoted and self._is_due(promoted[0].job, at):
+            while promoted and at.is_due(promoted[0].job, EVERY, self._since_promoted_s):
                 first = promoted.popleft()
                 if first.job.key not in taken:
                     taken.add(first.job.key)
@@ -225,10 +225,6 @@ class Pool(Generic[KeyT]):
                 taken.add(one.job.key)
                 yield one
         yield from in_turn(self._list.degraded, running)
-
-    def _is_due(self, job: Job, at: Moment) -> bool:
-        """Whether that promoted one goes next, wherever it stands."""
-        return self._since_promoted_s >= (EVERY - 1) * job.service_s(at.token_s)
 
     def _arranged(self, waiting: list[Waiting[KeyT]], now: float) -> list[Waiting[KeyT]]:
         self._prospect.look(now)

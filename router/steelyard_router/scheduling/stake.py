@@ -10,7 +10,7 @@ Whole numbers, so that what a lease has added is taken away exactly.
 
 from typing import Final, NamedTuple
 
-from steelyard_router.scheduling.objective import SLACK, SPREAD, output_tokens
+from steelyard_router.scheduling.objective import output_tokens, slope
 from steelyard_router.scheduling.request import RequestView
 
 UNIT: Final = 2.0**-30
@@ -87,10 +87,5 @@ class Stakes:
         """What a delay of a second costs all of them, where a token takes so long."""
         each_s, total = token_s * UNIT, 0.0
         for sequences, harm, pace in self._sums.values():
-            # objective.slope, written out: a decision asks for each class on every instance
-            missed = (each_s * pace / sequences - 1.0) / (2.0 * SPREAD) + 0.5
-            if 0.0 < missed < 1.0:
-                total += harm * (SLACK + 3.0 * missed * (1.0 - missed) / SPREAD)
-            else:
-                total += harm * SLACK
+            total += harm * slope(each_s * pace / sequences)
         return UNIT * total

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 from types import MappingProxyType
 from typing import Final
@@ -15,16 +16,16 @@ from steelyard_simulator.replay.earliest_deadline import EarliestDeadline
 from steelyard_simulator.replay.policy import Arrival, Options, Placement
 from steelyard_simulator.replay.scheduled import SchedulerPolicy
 
-ORDER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+ORDERS: Final[Mapping[str, Callable[[Random], Order]]] = MappingProxyType(
     {
-        "default": order.AUTO,
-        "fcfs": order.FCFS.name,
-        "deadline": order.Deadline.name,
-        "edf": EarliestDeadline.name,
-        "laxity": order.LeastLaxity.name,
-        "sjf": order.ShortestPredicted.name,
-        "program": order.ProgramAware.name,
-        "annealing": order.Annealing.name,
+        "default": partial(order.build, order.AUTO),
+        "fcfs": partial(order.build, order.FCFS.name),
+        "deadline": partial(order.build, order.Deadline.name),
+        "edf": lambda _: EarliestDeadline(),
+        "laxity": partial(order.build, order.LeastLaxity.name),
+        "sjf": partial(order.build, order.ShortestPredicted.name),
+        "program": partial(order.build, order.ProgramAware.name),
+        "annealing": partial(order.build, order.Annealing.name),
     }
 )
 """The orders of the pool by their names on a command line: the router's, and EDF as a baseline."""
@@ -60,10 +61,6 @@ class PooledPolicy(SchedulerPolicy):
             super().failed(arrival_id, now)
 
 
-def _order(name: str, random: Random) -> Order:
-    return EarliestDeadline() if name == EarliestDeadline.name else order.build(name, random)
-
-
 def pooled(name: str) -> Callable[[str, Options], PooledPolicy]:
     """A maker of policies with the order of that name; `queue`, `kv` and `sequences` are the bounds
     of room.py, `wait` is how long anyone waits before it is promoted.
@@ -77,7 +74,7 @@ def pooled(name: str) -> Callable[[str, Options], PooledPolicy]:
         )
         policy = PooledPolicy.of(strategy, options)
         policy.use(
-            _order(ORDER_NAMES[name], Random(options.seed)),
+            ORDERS[name](Random(options.seed)),
             room,
             WaitLimit(options.parameter("wait", WAIT_LIMIT.max_wait_s)),
         )

@@ -12,7 +12,7 @@ from typing import Final
 from steelyard_simulator.replay import registry
 from steelyard_simulator.replay.name import parse_name
 from steelyard_simulator.replay.policy import Options, Policy
-from steelyard_simulator.replay.pooled import ORDER_NAMES, pooled
+from steelyard_simulator.replay.pooled import ORDERS, pooled
 from steelyard_simulator.replay.scheduled import STRATEGY_NAMES
 
 NONE: Final = "none"
@@ -21,9 +21,7 @@ Make = Callable[[str, Options], Policy]
 """From the name of a strategy, one of STRATEGY_NAMES. The seed and all constants, the policy's and
 the scheduler's own, are in the options."""
 
-SCHEDULERS: Final[Mapping[str, Make]] = MappingProxyType(
-    {name: pooled(name) for name in ORDER_NAMES}
-)
+SCHEDULERS: Final[Mapping[str, Make]] = MappingProxyType({name: pooled(name) for name in ORDERS})
 """All but NONE. Their policies hold requests (policy.HoldingPolicy)."""
 
 

@@ -19,6 +19,12 @@ class Moment(NamedTuple):
     def of(cls, lane: Lane, now_s: float, waiting: int) -> "Moment":
         return cls(now_s, now_s + lane.earliest_s, lane.full_token_s(waiting))
 
+    def is_due(self, job: Job, every: int, since_s: float) -> bool:
+        """Whether one of so many parts of the work is the job's, so much work after its kind had
+        one.
+        """
+        return since_s >= (every - 1) * job.service_s(self.token_s)
+
     def hopeless(self, job: Job) -> bool:
         """Whether it misses a target even if it goes next."""
         return job.latest_start_s(self.token_s) < self.earliest_s

@@ -33,10 +33,6 @@ class Patience:
             return False
         return job.deadline_s == inf or at.hopeless(job)
 
-    def is_due(self, job: Job, at: Moment, since_s: float) -> bool:
-        """Whether that overdue job goes next, so much work after the last one that did."""
-        return since_s >= (self.every - 1) * job.service_s(at.token_s)
-
 
 PATIENCE: Final = Patience()
 ENDLESS: Final = Patience(after_s=inf)

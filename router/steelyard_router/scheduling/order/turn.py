@@ -51,4 +51,4 @@ class Turns:
         if not self._regular or rank < self._regular[0][0]:
             return True
         same = rank == self._regular[0][0]
-        return same and self._patience.is_due(job, self._at, self._since_s)
+        return same and self._at.is_due(job, self._patience.every, self._since_s)

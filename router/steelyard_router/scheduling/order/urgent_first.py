@@ -2,9 +2,9 @@
 
 Shortest first wastes the least time and misses what is due; earliest deadline first misses little
 and lets the short wait for the long that came before. A request is worth hurrying only while it can
-still make it and soon might not. So this has
-nearly the attainment of the one with the latencies of the other, for the price of a sort
-(docs/ordering.md has the figures). Who cannot make it goes among those in no hurry.
+still make it and soon might not. So this has nearly the attainment of the one with the latencies of
+the other, for the price of a sort (docs/ordering.md has the figures). Who cannot make it goes among
+those in no hurry.
 """
 
 from typing import ClassVar, Final
