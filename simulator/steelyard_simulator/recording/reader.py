@@ -7,7 +7,7 @@ prompts equal hashes.
 import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -59,8 +59,10 @@ async def record(
     query = {"seconds": str(seconds), "name": secrets.token_hex(16)}
     timeout = aiohttp.ClientTimeout(total=seconds + LINGER_S, sock_connect=CONNECT_S)
     ended = False
-    async with aiohttp.ClientSession(timeout=timeout) as http:
-        responses = await asyncio.gather(*(_begin(http, url, query) for url in urls))
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
+        # One after the other: what has begun is closed with the stack when another refuses.
+        responses = [await _begin(stack, http, url, query) for url in urls]
         try:
             async with asyncio.TaskGroup() as group:
                 for url, response in zip(urls, responses, strict=True):
@@ -69,8 +71,6 @@ async def record(
         except* _FullError:
             ended = summary.full = True
         finally:
-            for response in responses:
-                response.close()
             summary.requests = file.requests
             reason = summary.reason if ended else "interrupted"
             file.end(reason, dropped=summary.dropped, unfinished=summary.unfinished)
@@ -78,10 +78,12 @@ async def record(
 
 
 async def _begin(
-    http: aiohttp.ClientSession, url: str, query: dict[str, str]
+    stack: AsyncExitStack, http: aiohttp.ClientSession, url: str, query: dict[str, str]
 ) -> aiohttp.ClientResponse:
+    """The router's answer, which `stack` closes. Raises RecordingError."""
     try:
-        response = await http.get(f"{url.rstrip('/')}/debug/record", params=query)
+        asking = http.get(f"{url.rstrip('/')}/debug/record", params=query)
+        response = await stack.enter_async_context(asking)
         if response.content_type == CONTENT_TYPE:
             return response
         body = await response.content.read(MOST_ERROR_BYTES)
