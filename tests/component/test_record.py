@@ -48,6 +48,13 @@ def begun(proxy: Running) -> bool:
     return bool(proxy.router.observer.recorder.readings)
 
 
+def time_is_up(*proxies: Running) -> None:
+    """What has come by now was in time, on however slow a machine."""
+    for proxy in proxies:
+        for reading in proxy.router.observer.recorder.readings:
+            reading.until_s = asyncio.get_running_loop().time()
+
+
 async def told(response: aiohttp.ClientResponse) -> list[dict[str, Any]]:
     """Everything until the recording ends."""
     text = await response.text()
@@ -65,12 +72,13 @@ async def test_it_is_off_and_the_answer_tells_how_to_switch_it_on() -> None:
 
 async def test_every_request_is_a_line_without_its_text() -> None:
     async with engines(2) as fleet, running(config_for(fleet, debug=ON)) as proxy:
-        async with proxy.client.get(f"{proxy.admin}/debug/record?seconds=1") as response:
+        async with proxy.client.get(f"{proxy.admin}/debug/record?seconds=600") as response:
             for _ in range(3):
                 assert (await proxy.chat(SECRET, stream=True))[0] == 200
             async with proxy.client.get(f"{proxy.url}/v1/models"):
                 pass
             await proxy.chat("not what it seems", model=5)
+            time_is_up(proxy)
             head, *rows, end = await told(response)
         async with proxy.client.get(f"{proxy.admin}/metrics") as response:
             metrics = await response.text()
@@ -95,10 +103,11 @@ async def test_a_request_that_still_runs_at_the_end_is_waited_for() -> None:
 
     async with engines(1) as fleet, running(config_for(fleet, debug=ON)) as proxy:
         fleet[0].behave = hold
-        async with proxy.client.get(f"{proxy.admin}/debug/record?seconds=1") as response:
+        async with proxy.client.get(f"{proxy.admin}/debug/record?seconds=600") as response:
             asking = asyncio.create_task(proxy.chat())
             (reading,) = proxy.router.observer.recorder.readings
             await until(lambda: reading.open == 1)
+            time_is_up(proxy)
             await until(lambda: asyncio.get_running_loop().time() > reading.until_s + 0.5)
             assert begun(proxy)
             released.set()
@@ -106,7 +115,7 @@ async def test_a_request_that_still_runs_at_the_end_is_waited_for() -> None:
             *_, row, end = await told(response)
 
     assert row["result"] == "ok"
-    assert row["e2e_ms"] > 1000
+    assert row["e2e_ms"] > 500
     assert end["steelyard_end"]["unfinished"] == 0
 
 
@@ -114,9 +123,10 @@ async def test_what_a_slow_reader_misses_is_counted_where_it_looks_and_in_the_me
     async with engines(2) as fleet, running(config_for(fleet, debug=ON)) as proxy:
         recorder = proxy.router.observer.recorder
         recorder._bounds = Bounds(requests=0)
-        async with proxy.client.get(f"{proxy.admin}/debug/record?seconds=1") as response:
+        async with proxy.client.get(f"{proxy.admin}/debug/record?seconds=600") as response:
             for _ in range(4):
                 assert (await proxy.chat())[0] == 200
+            time_is_up(proxy)
             head, end = await told(response)
         async with proxy.client.get(f"{proxy.admin}/metrics") as response:
             metrics = await response.text()
@@ -213,11 +223,12 @@ async def test_the_command_writes_a_trace_that_simulate_plays(tmp_path: Path) ->
     out = tmp_path / "t.jsonl.gz"
     async with engines(2) as fleet, running(config_for(fleet, debug=ON)) as proxy:
         recording = asyncio.create_task(
-            steelyard("record", "--url", proxy.admin, "--for", "1", "--out", str(out))
+            steelyard("record", "--url", proxy.admin, "--for", "600", "--out", str(out))
         )
         await until(lambda: begun(proxy))
         for number in range(5):
             await proxy.chat(SECRET + str(number))
+        time_is_up(proxy)
         done = await recording
 
     assert done.exit_code == 0, done.output
@@ -269,11 +280,12 @@ async def test_two_replicas_make_one_trace(tmp_path: Path) -> None:
     ):
         two.router.observer.recorder._salt = one.router.observer.recorder._salt
         recording = asyncio.create_task(
-            record([one.admin, two.admin], TraceFile(out, max_bytes=LARGE), seconds=1)
+            record([one.admin, two.admin], TraceFile(out, max_bytes=LARGE), seconds=600)
         )
         await until(lambda: begun(one) and begun(two))
         await one.chat(SECRET)
         await two.chat(SECRET)
+        time_is_up(one, two)
         summary = await recording
 
     first, second = read_trace(out).requests
