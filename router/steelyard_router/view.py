@@ -32,6 +32,7 @@ def router_view(
         running=runtime.admission.running,
         waiting=runtime.admission.waiting + len(runtime.line),
         in_line=len(runtime.line),
+        yielding=runtime.line.yielding,
         would_wait=dict(runtime.line.would_wait),
         index=IndexView(index.block_count, index.holder_count, index.bytes, index.budget_evictions),
         instances=tuple(instance_view(m, loads[id_], now) for id_, m in members.items()),

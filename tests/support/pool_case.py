@@ -10,6 +10,7 @@ from steelyard_router.scheduling import order
 from steelyard_router.scheduling.fleet import STEADY
 from steelyard_router.scheduling.lease import Lease
 from steelyard_router.scheduling.pool import Pool
+from steelyard_router.scheduling.predictor import Predictor
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import ROOM, Room
 from steelyard_router.scheduling.scheduler import Decision, Scheduler
@@ -26,8 +27,10 @@ def shown_width(scheduler: Scheduler, name: str, width: int, now: float = 0.0) -
     scheduler.observe(name, running=0, waiting=0, now=now)
 
 
-def instances(widths: Mapping[str, int], cache_tokens: int = 10**6) -> Scheduler:
-    scheduler = Scheduler(index_bytes=10**7)
+def instances(
+    widths: Mapping[str, int], cache_tokens: int = 10**6, predictor: Predictor | None = None
+) -> Scheduler:
+    scheduler = Scheduler(index_bytes=10**7, predictor=predictor)
     for name, width in widths.items():
         scheduler.join(name, cache_tokens=cache_tokens)
         shown_width(scheduler, name, width)

@@ -144,6 +144,11 @@ ROUTER_GAUGES: tuple[tuple[str, str, Callable[[RouterSnapshot], float]], ...] = 
         "Of those, requests waiting for an instance with room.",
         attrgetter("in_line"),
     ),
+    (
+        "steelyard_line_yielding",
+        "Of those, requests that wait because others would miss their targets.",
+        attrgetter("yielding"),
+    ),
     ("steelyard_index_bytes", "Bytes the prefix index takes.", attrgetter("index.bytes")),
     (
         "steelyard_index_blocks",

@@ -75,7 +75,9 @@ class RouterSnapshot:
     waiting: int = 0
     """For admission or in line,"""
     in_line: int = 0
-    """of those for an instance with room."""
+    """of those for an instance with room;"""
+    yielding: int = 0
+    """and of those, how many because others would miss their targets."""
     would_wait: Mapping[str, int] = field(default_factory=dict)
     """By workload, requests that a scheduler on trial would have let wait."""
     index: IndexView = IndexView()

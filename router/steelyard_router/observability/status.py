@@ -37,7 +37,11 @@ def status(snapshot: RouterSnapshot, observer: Observer, now: float, wall: float
         "leases_held": snapshot.leases_held,
         "running": snapshot.running,
         "waiting": snapshot.waiting,
-        "line": {"waiting": snapshot.in_line, "would_wait": dict(snapshot.would_wait)},
+        "line": {
+            "waiting": snapshot.in_line,
+            "yielding": snapshot.yielding,
+            "would_wait": dict(snapshot.would_wait),
+        },
         "index": {
             "blocks": snapshot.index.blocks,
             "holders": snapshot.index.holders,

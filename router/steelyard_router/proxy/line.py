@@ -29,6 +29,9 @@ from steelyard_router.scheduling.waiting import Ask, WaitLimit
 from steelyard_router.strategies import strategies_for
 
 Among = Callable[[], frozenset[str] | None]
+TOO_LATE: Final = (
+    "no instance could take it in time: none had room, or others would have missed their targets"
+)
 ORDERED_EVERY_S: Final = 0.02
 """Between the end of an ordering of many and the beginning of the next."""
 
@@ -106,6 +109,11 @@ class Line:
         """How many wait."""
         return len(self._pool)
 
+    @property
+    def yielding(self) -> int:
+        """How many of them because others would miss their targets."""
+        return self._pool.yielding
+
     def update(self, rules: Rules) -> None:
         """For those who wait too; what they are stays: their workload, targets and priority."""
         self._rules = rules
@@ -159,11 +167,10 @@ class Line:
 
     def _watch(self, ask: Ask) -> None:
         """Count it if it would wait by a scheduler that is on trial."""
-        room, request = self._rules.watched, ask.request
-        if room is None:
-            return
-        now, name = self._time(), request.workload
-        if not self._scheduler.with_room(request, room, now, among=ask.among):
+        room, request, name = self._rules.watched, ask.request, ask.request.workload
+        if room is not None and self._scheduler.would_wait(
+            request, ask.strategy, self._time(), room=room, among=ask.among
+        ):
             self.would_wait[name] = self.would_wait.get(name, 0) + 1
 
     def _check(self, ask: Ask) -> None:
@@ -187,7 +194,7 @@ class Line:
             self._changed, self._version = False, self._roster.version
             self._look_again()
         for number in self._pool.give_up(now):
-            self._refuse(number, self._overloaded("no instance had room for it in time"))
+            self._refuse(number, self._overloaded(TOO_LATE))
         for number, decision in self._pool.release(now):
             promise = self._promises.get(number)
             if promise is None or promise.done():

@@ -36,6 +36,8 @@ class Outlook:
     """What a step is longer by because of this request."""
     harm: list[float]
     """What a delay of a second costs the requests that are there (objective.py)."""
+    risk: list[float]
+    """How much of that decides whether they meet targets, of those of no lower class."""
     usual: Latency
     """Of the request's workload."""
 
@@ -46,6 +48,7 @@ class Outlook:
             [self.token_s[row] for row in keep],
             [self.added_s[row] for row in keep],
             [self.harm[row] for row in keep],
+            [self.risk[row] for row in keep],
             self.usual,
         )
 

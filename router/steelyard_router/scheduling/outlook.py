@@ -10,8 +10,8 @@ from steelyard_router.scheduling.usual import Latency
 def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: Latency) -> Outlook:
     """For all rows of `terms`, which are of those members."""
     prompt, sequences = max(1, terms.request.prompt_tokens), terms.request.sequences
-    now, coefficients = terms.now, predictor.coefficients
-    q_s, own_s, token_s, added_s, harms = [], [], [], [], []
+    now, coefficients, priority = terms.now, predictor.coefficients, terms.request.priority
+    q_s, own_s, token_s, added_s, harms, risks = [], [], [], [], [], []
     for member, q, p, b, c in zip(members, terms.q, terms.p, terms.b, terms.c, strict=True):
         account = member.account
         base, prefill, attention, sequence, context = coefficients(member.name)
@@ -24,12 +24,14 @@ def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: La
         added = sequences * (sequence + context * prompt)
         step = base + sequence * b + context * c + added
         token = step / (1.0 - account.prefill_share.at(now))
-        harm = account.harm * HARM_UNIT
+        harm, risk = account.harm * HARM_UNIT, 0.0
         if account.stakes:
-            harm += account.stakes.harm(token)
+            theirs, risk = account.stakes.cost(token, priority)
+            harm += theirs
         q_s.append(queued)
         own_s.append(p * (prefill + attention * (prompt - 0.5 * (p - 1.0))))
         token_s.append(token)
         added_s.append(added)
         harms.append(harm)
-    return Outlook(q_s, own_s, token_s, added_s, harms, usual)
+        risks.append(risk)
+    return Outlook(q_s, own_s, token_s, added_s, harms, risks, usual)

@@ -18,7 +18,8 @@ does.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Final, Generic
 
 from steelyard_router.scheduling.attained import Attained
@@ -28,8 +29,9 @@ from steelyard_router.scheduling.order import Job, Limits, Order, Pace, arrange
 from steelyard_router.scheduling.order.decision import Clock
 from steelyard_router.scheduling.order.moment import Moment
 from steelyard_router.scheduling.predictor import attended
+from steelyard_router.scheduling.price import TooLong
 from steelyard_router.scheduling.prospect import Prospect
-from steelyard_router.scheduling.refusal import NoRoom, PlacementError
+from steelyard_router.scheduling.refusal import NoRoom, PlacementError, TooDear
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import ROOM, Room
 from steelyard_router.scheduling.scheduler import Decision, Scheduler
@@ -64,7 +66,7 @@ class Pool(Generic[KeyT]):
     ) -> None:
         self._scheduler = scheduler
         self._order = order
-        self._room = room
+        self._room, self._at_any_price = room, replace(room, dear=inf)
         self._at_once = at_once
         self._list: WaitList[KeyT] = WaitList()
         self._number = 0
@@ -78,9 +80,15 @@ class Pool(Generic[KeyT]):
     def __len__(self) -> int:
         return len(self._list)
 
+    @property
+    def yielding(self) -> int:
+        """How many of those who wait would have gone, had they not been too dear."""
+        return sum(one.yields for one in self._list)
+
     def update(self, order: Order, room: Room, at_once: int = AT_ONCE) -> None:
         """From now on, for those who wait as well."""
-        self._order, self._room, self._at_once = order, room, at_once
+        self._order, self._at_once = order, at_once
+        self._room, self._at_any_price = room, replace(room, dear=inf)
 
     def relimit(self, limits: Mapping[str, WaitLimit]) -> None:
         """Likewise, by workload; those of others keep the limits that they came with."""
@@ -91,7 +99,9 @@ class Pool(Generic[KeyT]):
         """Placed at once where nobody waits and there is room; else it waits, until a release().
         Without any instance it waits too.
         """
-        if not self._list and isinstance(found := self._place(ask, now), Decision):
+        if not self._list and isinstance(
+            found := self._place(ask, now, frozenset(), self._room), Decision
+        ):
             return found
         self._number += 1
         self._list.add(Waiting(key, ask, self._job(ask.request, now), limit))
@@ -121,19 +131,26 @@ class Pool(Generic[KeyT]):
         gone: list[tuple[KeyT, Decision]] = []
         kept: frozenset[str] = frozenset()
         passed = 0
+        too_long = TooLong()
         free = self._free(kept, now) if self._list else kept
-        for one in self._in_turn(now) if free else ():
+        for one, due in self._in_turn(now) if free else ():
             ask = one.ask
             if ask.among is not None and ask.among.isdisjoint(free):
                 continue
-            found = self._place(ask, now, kept)
+            if not due and (ask.request, ask.among) in too_long:
+                one.yields = True
+                continue
+            found = self._place(ask, now, kept, self._at_any_price if due else self._room)
+            one.yields = isinstance(found, TooDear)
             if isinstance(found, Decision):
                 gone.append((one.key, found))
                 self._start(one, now)
                 free = self._free(kept, now)
             else:
                 passed += 1
-                if isinstance(found, NoRoom) and self._list.is_promoted(one):
+                if one.yields:
+                    too_long.add(ask.request, ask.among)
+                elif isinstance(found, NoRoom) and self._list.is_promoted(one):
                     kept |= self._keep(one, kept)
                     free -= kept
             if not free or passed > PASSED_OVER:
@@ -167,11 +184,11 @@ class Pool(Generic[KeyT]):
             self._list.reorder([orders.waiting[job.key] for job in orders.ordering.orders[0]])
 
     def _place(
-        self, ask: Ask, now: float, kept: frozenset[str] = frozenset()
+        self, ask: Ask, now: float, kept: frozenset[str], room: Room
     ) -> Decision | PlacementError:
         """On an instance with room that is not kept for others; or why there is none."""
         try:
-            decision = ask.place(self._scheduler, now, room=self._room, kept=kept)
+            decision = ask.place(self._scheduler, now, room=room, kept=kept)
         except PlacementError as refusal:
             return refusal
         had = decision.uncached_tokens + output_tokens(ask.request) * ask.request.sequences
@@ -204,8 +221,10 @@ class Pool(Generic[KeyT]):
         self._since_promoted_s = 0.0 if promoted else self._since_promoted_s + work_s
         self._since_overdue_s = 0.0 if overdue else self._since_overdue_s + work_s
 
-    def _in_turn(self, now: float) -> Iterator[Waiting[KeyT]]:
-        """All; to be left as soon as nothing is free."""
+    def _in_turn(self, now: float) -> Iterator[tuple[Waiting[KeyT], bool]]:
+        """All, and whether it is the turn of a promoted one, which goes at any price; to be left as
+        soon as nothing is free.
+        """
         running = self._scheduler.tenants
         at = Moment.of(self._prospect.lane(), now, len(self._list))
         promoted = deque(one for one in self._list.promoted if not at.hopeless(one.job))
@@ -220,11 +239,12 @@ class Pool(Generic[KeyT]):
                 first = promoted.popleft()
                 if first.job.key not in taken:
                     taken.add(first.job.key)
-                    yield first
+                    yield first, True
             if one.job.key not in taken:
                 taken.add(one.job.key)
-                yield one
-        yield from in_turn(self._list.degraded, running)
+                yield one, False
+        for one in in_turn(self._list.degraded, running):
+            yield one, False
 
     def _arranged(self, waiting: list[Waiting[KeyT]], now: float) -> list[Waiting[KeyT]]:
         self._prospect.look(now)

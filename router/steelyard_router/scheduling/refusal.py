@@ -16,6 +16,10 @@ class NoRoom(NoCandidate):
     """Instances may take it, but none has room for it (room.py)."""
 
 
+class TooDear(NoCandidate):
+    """Instances may take it, but others would miss targets that are worth more (price.py)."""
+
+
 class AbovePTokenCap(PlacementError):
     """Instances may take it, but each would have more than the cap of tokens to prefill (Q + P).
 

@@ -7,13 +7,14 @@ is short, and while its KV memory, where its size is known, holds what it has, w
 by, and what comes. One that is idle always has.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
 from steelyard_router.scheduling.fleet import Member
 from steelyard_router.scheduling.predictor import Predictor
+from steelyard_router.scheduling.price import DEAR
 from steelyard_router.scheduling.request import RequestView
 
 
@@ -29,13 +30,15 @@ class Room:
     """Prompts there that are not computed yet, in predicted seconds."""
     kv_share: float = 0.8
     """Of its KV memory: the rest is for what replies grow by beyond what is expected."""
+    dear: float = DEAR
+    """What others may lose by one more, as a share of what it has to gain (price.py)."""
     learned: bool = True
     """Whether what is known of an engine bounds it; else all are endless, but for the bounds given
     here."""
 
     def among(
         self,
-        members: list[Member],
+        members: Sequence[Member],
         request: RequestView,
         hits: list[int],
         predictor: Predictor,
@@ -95,5 +98,5 @@ def _reply(request: RequestView) -> int:
 
 
 ROOM: Final = Room()
-ENDLESS: Final = Room(learned=False)
+ENDLESS: Final = Room(dear=inf, learned=False)
 """No bound at all."""

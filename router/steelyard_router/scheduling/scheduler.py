@@ -19,11 +19,12 @@ from steelyard_router.scheduling.ledger import HARM_UNIT, Ledger
 from steelyard_router.scheduling.objective import Rates, harm, has_targets
 from steelyard_router.scheduling.outlook import outlook
 from steelyard_router.scheduling.predictor import Coefficients, OnlinePredictor, Predictor
-from steelyard_router.scheduling.refusal import AbovePTokenCap, NoCandidate, NoRoom
+from steelyard_router.scheduling.refusal import NoCandidate, PlacementError
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import Room
 from steelyard_router.scheduling.stake import stakes
 from steelyard_router.scheduling.strategy import Strategy
+from steelyard_router.scheduling.survey import choosable, look
 from steelyard_router.scheduling.trial import Trial
 from steelyard_router.scheduling.usual import UsualLatency
 
@@ -208,26 +209,24 @@ class Scheduler:
 
         Raises NoCandidate when no instance may take it, NoRoom when none of those that may has room
         for it, AbovePTokenCap when those that have would each have more than `max_p_tokens` to
-        prefill.
+        prefill, TooDear when on each of the rest others would lose more than the room allows.
         """
         self._ledger.settle(now)
         members = self._fleet.eligible(among, exclude)
         if not members:
             raise NoCandidate
         match = self.index.lookup(request.blocks)
-        open_ = members
-        if room is not None:
-            open_ = room.among(members, request, match.hits, self._predictor)
-            if not open_:
-                raise NoRoom
-        terms = everywhere = _terms(request, match.hits, members, now)
-        if self._wanted(strategy, members) or (trial and self._wanted(trial.strategy, members)):
-            usual = self._usual.of(request.workload)
-            terms.outlook = outlook(terms, members, self._predictor, usual)
-        if len(open_) < len(members):
-            terms = terms.rows(_places(open_, members))
-        if max_p_tokens is not None:
-            terms = _below_cap(terms, max_p_tokens)
+        weighers = (strategy,) if trial is None else (strategy, trial.strategy)
+        everywhere = self._everywhere(request, members, match, weighers, now)
+        terms = choosable(
+            everywhere,
+            members,
+            match.hits,
+            self._predictor,
+            strategy=strategy,
+            room=room,
+            max_p_tokens=max_p_tokens,
+        )
         cost = strategy.cost(terms)
         row = self._pick(terms, cost)
         member = self._fleet[terms.slots[row]]
@@ -252,6 +251,22 @@ class Scheduler:
             ttft_s=None if told is None else told.ttft_s + self._ledger.overhead.seconds,
             tpot_s=None if told is None else told.tpot_s,
         )
+
+    def would_wait(
+        self,
+        request: RequestView,
+        strategy: Strategy,
+        now: float,
+        *,
+        room: Room,
+        among: frozenset[str] | None = None,
+    ) -> bool:
+        """Whether a choice with that room would find nowhere to go now."""
+        self._ledger.settle(now)
+        members = self._fleet.eligible(among, ())
+        match = self.index.lookup(request.blocks)
+        terms = self._everywhere(request, members, match, (strategy,), now)
+        return self._try(terms, Trial(request, strategy, room=room), members, match) is None
 
     def snapshot(self, now: float) -> list[InstanceLoad]:
         """All instances, in order of joining."""
@@ -307,19 +322,36 @@ class Scheduler:
         later = (row for row in rows if terms.slots[row] > self._last_slot)
         return next(later, rows[0])
 
+    def _everywhere(
+        self,
+        request: RequestView,
+        members: list[Member],
+        match: Match,
+        weighers: tuple[Strategy, ...],
+        now: float,
+    ) -> Terms:
+        """All rows, with an outlook where one of those strategies wants it."""
+        terms = look(request, match.hits, members, now)
+        if any(self._wanted(each, members) for each in weighers):
+            usual = self._usual.of(request.workload)
+            terms.outlook = outlook(terms, members, self._predictor, usual)
+        return terms
+
     def _try(self, terms: Terms, trial: Trial, members: list[Member], match: Match) -> str | None:
         """Where the policy on trial would place it, on the loads that the one in force saw."""
         terms = replace(terms, request=trial.request)
-        if trial.room is not None:
-            open_ = trial.room.among(members, trial.request, match.hits, self._predictor)
-            terms = terms.rows(_places(open_, members))
-            if not open_:
-                return None
-        if trial.max_p_tokens is not None:
-            try:
-                terms = _below_cap(terms, trial.max_p_tokens)
-            except AbovePTokenCap:
-                return None
+        try:
+            terms = choosable(
+                terms,
+                members,
+                match.hits,
+                self._predictor,
+                strategy=trial.strategy,
+                room=trial.room,
+                max_p_tokens=trial.max_p_tokens,
+            )
+        except PlacementError:
+            return None
         row = self._pick(terms, trial.strategy.cost(terms))
         return self._fleet[terms.slots[row]].name
 
@@ -374,40 +406,5 @@ class Scheduler:
         )
 
 
-def _terms(request: RequestView, hits: list[int], members: list[Member], now: float) -> Terms:
-    """One comprehension a column: a few hundred instances must not cost a call each."""
-    slots = [member.slot for member in members]
-    loads = [member.account for member in members]
-    done = [load.rate * (now - load.since) for load in loads]
-    most = max(1, request.prompt_tokens) - 1  # a hit leaves at least one token to compute
-    cached = [hits[slot] * request.block_tokens for slot in slots]
-    return Terms(
-        slots=slots,
-        q=[
-            load.pending - (part if part < load.head_tokens else load.head_tokens)
-            for load, part in zip(loads, done, strict=True)
-        ],
-        p=[1.0 + most - (hit if hit < most else most) for hit in cached],
-        b=[load.sequences + load.others for load in loads],
-        c=[load.context for load in loads],
-        request=request,
-        now=now,
-    )
-
-
 def _fullness(member: Member) -> tuple[float, float]:
     return member.account.memory.tokens / member.cache_tokens, member.account.sequences
-
-
-def _places(some: list[Member], members: list[Member]) -> list[int]:
-    """Where they are in the list of all."""
-    names = {member.name for member in some}
-    return [row for row, member in enumerate(members) if member.name in names]
-
-
-def _below_cap(terms: Terms, cap: int) -> Terms:
-    tokens = [q + p for q, p in zip(terms.q, terms.p, strict=True)]
-    keep = [row for row, each in enumerate(tokens) if each <= cap]
-    if not keep:
-        raise AbovePTokenCap(cap, min(tokens))
-    return terms.rows(keep)

@@ -10,7 +10,7 @@ Whole numbers, so that what a lease has added is taken away exactly.
 
 from typing import Final, NamedTuple
 
-from steelyard_router.scheduling.objective import output_tokens, slope
+from steelyard_router.scheduling.objective import SLACK, output_tokens, slope
 from steelyard_router.scheduling.request import RequestView
 
 UNIT: Final = 2.0**-30
@@ -19,8 +19,8 @@ UNIT: Final = 2.0**-30
 class Stake(NamedTuple):
     """Of one lease, for one of its targets; sums over its sequences, in UNIT."""
 
-    whose: tuple[str, bool]
-    """The workload, and whether the target is one for the whole answer."""
+    whose: tuple[str, int, bool]
+    """The workload, the priority, and whether the target is one for the whole answer."""
     sequences: int
     harm: int
     pace: int
@@ -50,7 +50,7 @@ def _stake(
         return None
     many = request.sequences / (target_s * UNIT)
     return Stake(
-        (request.workload, whole),
+        (request.workload, request.priority, whole),
         request.sequences,
         round(weight * share * many),
         round(tokens * many),
@@ -63,7 +63,7 @@ class Stakes:
     __slots__ = ("_sums",)
 
     def __init__(self) -> None:
-        self._sums: dict[tuple[str, bool], list[int]] = {}
+        self._sums: dict[tuple[str, int, bool], list[int]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._sums)
@@ -83,9 +83,14 @@ class Stakes:
         if not sums[0]:
             del self._sums[stake.whose]
 
-    def harm(self, token_s: float) -> float:
-        """What a delay of a second costs all of them, where a token takes so long."""
-        each_s, total = token_s * UNIT, 0.0
-        for sequences, harm, pace in self._sums.values():
-            total += harm * slope(each_s * pace / sequences)
-        return UNIT * total
+    def cost(self, token_s: float, priority: int) -> tuple[float, float]:
+        """What a delay of a second costs all of them, where a token takes so long; and how much of
+        that decides whether they meet their targets, of those of at least that priority.
+        """
+        each_s, harms, risks = token_s * UNIT, 0.0, 0.0
+        for (_, theirs, _), (sequences, harm, pace) in self._sums.items():
+            steep = slope(each_s * pace / sequences)
+            harms += harm * steep
+            if steep > SLACK and theirs >= priority:
+                risks += harm * steep
+        return UNIT * harms, UNIT * risks

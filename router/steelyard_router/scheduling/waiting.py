@@ -93,5 +93,7 @@ class Waiting(Generic[KeyT]):
     limit: WaitLimit
     kept: str | None = None
     """The instance that is kept for it;"""
+    yields: bool = False
+    """It would have gone, had it not been too dear (price.py);"""
     gone: bool = False
     """it waits no more."""

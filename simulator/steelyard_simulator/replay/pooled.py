@@ -62,8 +62,8 @@ class PooledPolicy(SchedulerPolicy):
 
 
 def pooled(name: str) -> Callable[[str, Options], PooledPolicy]:
-    """A maker of policies with the order of that name; `queue`, `kv` and `sequences` are the bounds
-    of room.py, `wait` is how long anyone waits before it is promoted.
+    """A maker of policies with the order of that name; `queue`, `kv`, `sequences` and `dear` are
+    the bounds of room.py, `wait` is how long anyone waits before it is promoted.
     """
 
     def make(strategy: str, options: Options) -> PooledPolicy:
@@ -71,6 +71,7 @@ def pooled(name: str) -> Callable[[str, Options], PooledPolicy]:
             sequences=options.parameter("sequences", ROOM.sequences),
             queued_s=options.parameter("queue", ROOM.queued_s),
             kv_share=options.parameter("kv", ROOM.kv_share),
+            dear=options.parameter("dear", ROOM.dear),
         )
         policy = PooledPolicy.of(strategy, options)
         policy.use(

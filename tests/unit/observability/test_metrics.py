@@ -45,6 +45,7 @@ WITHOUT_UNIT = {
     "steelyard_requests_running",
     "steelyard_requests_waiting",
     "steelyard_line_waiting",
+    "steelyard_line_yielding",
     "steelyard_line_would_wait",
     "steelyard_instance_width_sequences",
     "steelyard_breaker_state",
@@ -147,7 +148,7 @@ def test_a_score_lands_in_its_workloads_histogram(source: MadeUp) -> None:
 
 def test_the_state_of_the_router_comes_from_the_snapshot(source: MadeUp) -> None:
     source.now = RouterSnapshot(
-        revision="cafe", leases_held=3, running=4, waiting=5, in_line=2,
+        revision="cafe", leases_held=3, running=4, waiting=5, in_line=2, yielding=1,
         would_wait={"chat": 7}, index=source.now.index,
         instances=(instance_of(
             "a", queued_tokens=7.5, requests=2, context_tokens=900, breaker="open", limit=0
@@ -162,6 +163,7 @@ def test_the_state_of_the_router_comes_from_the_snapshot(source: MadeUp) -> None
         ("steelyard_requests_running", {}, 4),
         ("steelyard_requests_waiting", {}, 5),
         ("steelyard_line_waiting", {}, 2),
+        ("steelyard_line_yielding", {}, 1),
         ("steelyard_line_would_wait_total", {"workload": "chat"}, 7),
         ("steelyard_index_bytes", {}, 3000),
         ("steelyard_index_blocks", {}, 10),

@@ -7,15 +7,18 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.known_predictor import Known
 from support.pool_case import PRODUCT, instances, shown_width
 from support.virtual import in_virtual_time
 
 from steelyard_router import config
 from steelyard_router.errors import ModelNotFound, NoInstance, Overloaded
-from steelyard_router.proxy.line import Line, Rules
+from steelyard_router.proxy.line import TOO_LATE, Line, Rules
 from steelyard_router.proxy.roster import Roster
-from steelyard_router.scheduling.request import RequestView
+from steelyard_router.scheduling.predictor import Predictor
+from steelyard_router.scheduling.request import SLO, RequestView
 from steelyard_router.scheduling.scheduler import Decision, Scheduler
+from steelyard_router.scheduling.strategy import MarginalDelay, Strategy
 from steelyard_router.scheduling.waiting import Ask, OnTimeout, WaitLimit
 
 ANYWHERE = None
@@ -34,14 +37,19 @@ def endpoints(*names: str) -> list[config.Endpoint]:
 
 @dataclass
 class World:
-    """A line before instances of one sequence each, in the time of the running loop."""
+    """A line before instances of so many sequences each, in the time of the running loop."""
 
     names: tuple[str, ...] = ("a",)
     rules: Rules = field(default_factory=rules)
+    width: int = 1
+    predictor: Predictor | None = None
+    strategy: Strategy = PRODUCT
     refused: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.scheduler: Scheduler = instances(dict.fromkeys(self.names, 1))
+        self.scheduler: Scheduler = instances(
+            dict.fromkeys(self.names, self.width), predictor=self.predictor
+        )
         self.roster = Roster(config.Breaker(), config.Health(), on_limit=self._on_limit)
         self.roster.apply(endpoints(*self.names), now=0)
         loop = asyncio.get_running_loop()
@@ -62,7 +70,7 @@ class World:
         limit: WaitLimit | None = None,
         among: Callable[[], frozenset[str] | None] = lambda: ANYWHERE,
     ) -> Decision:
-        ask = Ask(request or RequestView(), PRODUCT)
+        ask = Ask(request or RequestView(), self.strategy)
         return await self.line.place(ask, limit or WaitLimit(), among)
 
     def waits(self, request: RequestView | None = None, **how: Any) -> asyncio.Task[Decision]:
@@ -142,7 +150,7 @@ def test_every_wait_ends_though_nothing_becomes_free(on_timeout: OnTimeout) -> N
         with pytest.raises(Overloaded):
             await world.place(limit=limit)
         assert asyncio.get_running_loop().time() - began_s == pytest.approx(limit.longest_s)
-        assert world.refused == ["no instance had room for it in time"]
+        assert world.refused == [TOO_LATE]
 
     virtually(case)
 
@@ -245,6 +253,46 @@ def test_a_scheduler_on_trial_holds_nobody_and_counts_whom_it_would() -> None:
             await world.place(RequestView(workload="chat"))
 
         assert world.line.would_wait == {"chat": 2}
+
+    virtually(case)
+
+
+CHAT = RequestView(workload="chat", slo=SLO(tpot_s=0.012), expected_output_tokens=100)
+BATCH = RequestView(workload="batch", slo=SLO(e2e_s=60.0), expected_output_tokens=600)
+
+
+async def busy(mode: str) -> tuple[World, list[Decision]]:
+    """With chats that would miss their targets beside a batch job."""
+    world = World(rules=rules(mode=mode), width=256, predictor=Known(), strategy=MarginalDelay())
+    chats = [await world.place(CHAT) for _ in range(20)]
+    for chat in chats:
+        chat.lease.first_byte(asyncio.get_running_loop().time())
+    return world, chats
+
+
+def test_who_waits_for_others_is_counted_and_goes_when_they_are_done() -> None:
+    async def case() -> None:
+        world, chats = await busy("Enforce")
+        batch = world.waits(BATCH)
+        await turns()
+        assert (len(world.line), world.line.yielding) == (1, 1)
+
+        for chat in chats:
+            world.end(chat)
+        await turns()
+        assert batch.done()
+        assert world.line.yielding == 0
+
+    virtually(case)
+
+
+def test_on_trial_it_is_only_counted() -> None:
+    async def case() -> None:
+        world, _ = await busy("DryRun")
+        await world.place(BATCH)
+
+        assert world.line.would_wait == {"batch": 1}
+        assert len(world.line) == 0
 
     virtually(case)
 

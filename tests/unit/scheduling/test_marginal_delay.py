@@ -23,7 +23,7 @@ def price(
     """Of a request with a second for its first token, on instances that decode equally fast."""
     rows = len(p)
     request = RequestView(slo=SLO(ttft_s=1.0), weights=Weights(ttft=0.2))
-    outlook = Outlook(q_s, own_s, [0.02] * rows, [1e-4] * rows, harm, PRIOR)
+    outlook = Outlook(q_s, own_s, [0.02] * rows, [1e-4] * rows, harm, harm, PRIOR)
     terms = Terms(list(range(rows)), [0.0] * rows, p, [0.0] * rows, [0.0] * rows, request, 0.0)
     terms.outlook = outlook
     with pytest.MonkeyPatch.context() as patch:
@@ -132,10 +132,10 @@ def test_a_term_that_is_wrong_by_two_still_places_sensibly(term: int, factor: fl
 
 def test_columns_follow_the_rows_that_are_kept() -> None:
     outlook = Outlook(
-        [1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15], PRIOR,
+        [1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15], [16, 17, 18], PRIOR,
     )  # fmt: skip
     terms = Terms([0, 1, 2], [0] * 3, [0] * 3, [0] * 3, [0] * 3, RequestView(), 0.0, outlook)
 
     kept = terms.rows([0, 2]).outlook
 
-    assert kept == Outlook([1, 3], [4, 6], [7, 9], [10, 12], [13, 15], PRIOR)
+    assert kept == Outlook([1, 3], [4, 6], [7, 9], [10, 12], [13, 15], [16, 18], PRIOR)

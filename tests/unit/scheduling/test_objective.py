@@ -86,6 +86,7 @@ def price(fleet: list[Row], usual: Latency, slower: float) -> list[float]:
         [slower * row.token_s for row in fleet],
         [slower * row.added_s for row in fleet],
         [row.harm(usual) for row in fleet],
+        [0.0] * len(fleet),
         usual,
     )
     zeros = [0.0] * len(fleet)

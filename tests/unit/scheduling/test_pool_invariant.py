@@ -3,10 +3,14 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from support.pool_case import Front, instances, shown_width
+from support.known_predictor import Known
+from support.pool_case import PRODUCT, Front, instances, shown_width
 
 from steelyard_router.scheduling.order import ORDERS
+from steelyard_router.scheduling.predictor import Predictor
+from steelyard_router.scheduling.price import TooLong
 from steelyard_router.scheduling.request import SLO, RequestView
+from steelyard_router.scheduling.strategy import MarginalDelay, Strategy
 from steelyard_router.scheduling.waiting import NO_LIMIT, OnTimeout, WaitLimit
 
 CACHE_TOKENS = 2000
@@ -29,10 +33,12 @@ class Waits(RuleBasedStateMachine):
     """
 
     limit = NO_LIMIT
+    strategy: Strategy = PRODUCT
+    requests = REQUESTS
 
     def __init__(self) -> None:
         super().__init__()
-        self.scheduler = instances({"a": 2, "b": 3}, CACHE_TOKENS)
+        self.scheduler = instances({"a": 2, "b": 3}, CACHE_TOKENS, self.predictor())
         self.now = 0.0
         self.waiting: dict[str, tuple[RequestView, frozenset[str] | None, float]] = {}
         self.count = 0
@@ -44,10 +50,15 @@ class Waits(RuleBasedStateMachine):
             order_name,
             max_wait_s=self.limit.max_wait_s,
             on_timeout=self.limit.on_timeout,
+            strategy=self.strategy,
         )
 
-    @rule(request=REQUESTS, among=st.none() | st.frozensets(NAMES))
-    def come(self, request: RequestView, among: frozenset[str] | None) -> None:
+    def predictor(self) -> Predictor | None:
+        return None
+
+    @rule(data=st.data(), among=st.none() | st.frozensets(NAMES))
+    def come(self, data: st.DataObject, among: frozenset[str] | None) -> None:
+        request = data.draw(self.requests)
         self.count += 1
         key = str(self.count)
         if self.front.offer(key, request, self.now, among=among) is None:
@@ -115,15 +126,16 @@ class Waits(RuleBasedStateMachine):
         """An instance is kept for each that has waited too long, and for nobody else."""
         kept = {one.kept for one in self.front.pool._list.promoted}
         for request, among, _ in self.waiting.values():
-            room = self.scheduler.with_room(request, self.front.room, self.now, among=among)
-            assert room <= kept
+            assert self.free_for(request, among) <= kept
 
     @invariant()
     def what_is_kept_is_kept_for_who_does_not_fit(self) -> None:
         """The one that has waited longest of all that have waited too long never fits."""
         for one in self.front.pool._list.promoted[:1]:
-            ask, room = one.ask, self.front.room
-            assert not self.scheduler.with_room(ask.request, room, self.now, among=ask.among)
+            assert not self.free_for(one.ask.request, one.ask.among)
+
+    def free_for(self, request: RequestView, among: frozenset[str] | None) -> frozenset[str]:
+        return self.scheduler.with_room(request, self.front.room, self.now, among=among)
 
 
 class Promoted(Waits):
@@ -144,6 +156,40 @@ class Rejected(Waits):
     limit = WaitLimit(15.0, OnTimeout.REJECT)
 
 
+class Yields(Waits):
+    """Many are near their targets, and others wait so that they meet them."""
+
+    limit = WaitLimit(15.0)
+    strategy = MarginalDelay()
+    requests = st.builds(
+        RequestView,
+        prompt_tokens=st.integers(1, CACHE_TOKENS // 8),
+        expected_output_tokens=st.floats(1, CACHE_TOKENS // 8),
+        priority=st.integers(0, 1),
+        slo=st.builds(
+            SLO,
+            tpot_s=st.none() | st.floats(0.005, 0.03),
+            e2e_s=st.none() | st.floats(1, 60),
+        ),
+    )
+
+    def predictor(self) -> Predictor | None:
+        return Known()
+
+    def free_for(self, request: RequestView, among: frozenset[str] | None) -> frozenset[str]:
+        """Nowhere, where it is too dear, or one like it that is no longer."""
+        for other, others, _ in self.waiting.values():
+            made = TooLong()
+            made.add(other, others)
+            if (request, among) in made and self._too_dear(other, among):
+                return frozenset()
+        return super().free_for(request, among)
+
+    def _too_dear(self, request: RequestView, among: frozenset[str] | None) -> bool:
+        room = self.front.room
+        return self.scheduler.would_wait(request, self.strategy, self.now, room=room, among=among)
+
+
 SETTINGS = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestWaits = Waits.TestCase
 TestWaits.settings = SETTINGS
@@ -153,3 +199,5 @@ TestDegraded = Degraded.TestCase
 TestDegraded.settings = SETTINGS
 TestRejected = Rejected.TestCase
 TestRejected.settings = SETTINGS
+TestYields = Yields.TestCase
+TestYields.settings = SETTINGS

@@ -1,0 +1,80 @@
+"""What a decision looks at: all instances that may take a request, then those that are left.
+
+Three things leave an instance out: it has no room (room.py), the prompt tokens queued there and
+this request's are above a cap, or others there would miss targets that are worth more (price.py).
+"""
+
+from collections.abc import Sequence
+from math import inf
+
+from steelyard_router.scheduling.candidate import Terms, Wish
+from steelyard_router.scheduling.fleet import Member
+from steelyard_router.scheduling.predictor import Predictor
+from steelyard_router.scheduling.price import worth_it
+from steelyard_router.scheduling.refusal import AbovePTokenCap, NoRoom, TooDear
+from steelyard_router.scheduling.request import RequestView
+from steelyard_router.scheduling.room import Room
+from steelyard_router.scheduling.strategy import Strategy
+
+
+def look(request: RequestView, hits: list[int], members: list[Member], now: float) -> Terms:
+    """A row for each of them. One comprehension a column: a few hundred instances must not cost a
+    call each.
+    """
+    slots = [member.slot for member in members]
+    loads = [member.account for member in members]
+    done = [load.rate * (now - load.since) for load in loads]
+    most = max(1, request.prompt_tokens) - 1  # a hit leaves at least one token to compute
+    cached = [hits[slot] * request.block_tokens for slot in slots]
+    return Terms(
+        slots=slots,
+        q=[
+            load.pending - (part if part < load.head_tokens else load.head_tokens)
+            for load, part in zip(loads, done, strict=True)
+        ],
+        p=[1.0 + most - (hit if hit < most else most) for hit in cached],
+        b=[load.sequences + load.others for load in loads],
+        c=[load.context for load in loads],
+        request=request,
+        now=now,
+    )
+
+
+def choosable(
+    terms: Terms,
+    members: Sequence[Member],
+    hits: list[int],
+    predictor: Predictor,
+    *,
+    strategy: Strategy,
+    room: Room | None,
+    max_p_tokens: int | None,
+) -> Terms:
+    """The rows of `terms`, which are of those members, that the strategy may choose among.
+
+    Raises NoRoom, AbovePTokenCap or TooDear where that leaves none.
+    """
+    if room is not None:
+        open_ = room.among(members, terms.request, hits, predictor)
+        if not open_:
+            raise NoRoom
+        if len(open_) < len(members):
+            names = {member.name for member in open_}
+            terms = terms.rows([row for row, one in enumerate(members) if one.name in names])
+    if max_p_tokens is not None:
+        terms = _below_cap(terms, max_p_tokens)
+    if room is not None and room.dear < inf and strategy.wants_outlook is not Wish.NEVER:
+        keep = worth_it(terms, room.dear)
+        if not keep:
+            raise TooDear
+        if len(keep) < len(terms.slots):
+            terms = terms.rows(keep)
+    return terms
+
+
+def _below_cap(terms: Terms, cap: int) -> Terms:
+    tokens = [q + p for q, p in zip(terms.q, terms.p, strict=True)]
+    keep = [row for row, each in enumerate(tokens) if each <= cap]
+    if not keep:
+        raise AbovePTokenCap(cap, min(tokens))
+    return terms.rows(keep)

@@ -1,0 +1,190 @@
+"""Who waits so that others meet their targets, and for how long."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.known_predictor import Known
+from support.pool_case import Front, instances
+
+from steelyard_router.scheduling.candidate import Outlook, Terms
+from steelyard_router.scheduling.pool import EVERY
+from steelyard_router.scheduling.price import DEAR, TooLong, worth_it
+from steelyard_router.scheduling.request import SLO, RequestView, Weights
+from steelyard_router.scheduling.room import ROOM
+from steelyard_router.scheduling.strategy import MarginalDelay
+from steelyard_router.scheduling.usual import PRIOR
+from steelyard_router.scheduling.waiting import OnTimeout
+
+CHAT = RequestView(
+    workload="chat", slo=SLO(tpot_s=0.012), expected_output_tokens=100, prompt_tokens=500
+)
+"""With 20 of them a token takes 11 ms."""
+BATCH = RequestView(
+    workload="batch", slo=SLO(e2e_s=60.0), expected_output_tokens=600, prompt_tokens=1000
+)
+SHORT = replace(CHAT, prompt_tokens=10, expected_output_tokens=20)
+SECONDS = st.floats(0, 100)
+
+
+def front(chat: RequestView = CHAT, many: int = 20, max_wait_s: float = inf) -> Front:
+    """Two instances that run so many chats each."""
+    scheduler = instances({"a": 256, "b": 256}, 10**7, Known())
+    made = Front(scheduler, strategy=MarginalDelay(), max_wait_s=max_wait_s)
+    for number in range(2 * many):
+        key, where = f"chat-{number}", "a" if number % 2 else "b"
+        placed = scheduler.choose(chat, made.strategy, 0.0, among=frozenset(where))
+        made.placed[key], made.leases[key] = where, placed.lease
+        placed.lease.first_byte(0.0)
+    return made
+
+
+def ends(made: Front, name: str, now: float) -> list[str]:
+    """All that run on it end; who goes in their place."""
+    gone = []
+    for key in [key for key in made.leases if made.placed[key] == name]:
+        gone += [went for went, _ in made.end(key, now)]
+    return gone
+
+
+def test_who_would_make_others_miss_their_targets_waits_until_they_are_done() -> None:
+    made = front()
+
+    assert made.offer("batch", BATCH, 1.0) is None
+    assert made.release(1.0) == []
+    assert ends(made, "b", 2.0) == ["batch"]
+    assert made.placed["batch"] == "b"
+
+
+def test_who_costs_less_goes_on_meanwhile() -> None:
+    made = front()
+    made.offer("batch", BATCH, 1.0)
+    made.offer("next", SHORT, 1.0)
+
+    assert [key for key, _ in made.release(1.0)] == ["next"]
+
+
+def test_beside_few_it_does_little_harm() -> None:
+    assert front(many=1).offer("batch", BATCH, 1.0)
+
+
+@pytest.mark.parametrize("tpot_s", [0.03, 0.005])
+def test_nobody_waits_where_targets_are_met_with_ease_or_missed_anyway(tpot_s: float) -> None:
+    assert front(replace(CHAT, slo=SLO(tpot_s=tpot_s))).offer("batch", BATCH, 1.0)
+
+
+def test_nobody_waits_for_a_lower_class() -> None:
+    assert front().offer("batch", replace(BATCH, priority=1), 1.0)
+
+
+def test_what_is_worth_more_may_cost_others_more() -> None:
+    heavy = replace(BATCH, weights=Weights(e2e=5.0))
+
+    assert front().offer("batch", heavy, 1.0)
+
+
+def test_requests_without_targets_wait_for_nobody_and_nobody_waits_for_them() -> None:
+    free = replace(CHAT, slo=SLO())
+
+    assert front().offer("free", replace(BATCH, slo=SLO()), 1.0)
+    assert front(free).offer("batch", BATCH, 1.0)
+
+
+def test_it_waits_only_where_it_is_known_what_it_costs() -> None:
+    scheduler = instances({"a": 256}, 10**7, Known())
+    made = Front(scheduler)  # places by the product, which knows no seconds
+    for number in range(40):
+        assert made.offer(f"chat-{number}", CHAT)
+
+    assert made.offer("batch", BATCH) == "a"
+
+
+def test_a_promoted_one_gets_its_turn_at_any_price() -> None:
+    """Once EVERY times its work has begun; one that cannot be in time any more does not."""
+    made = front(max_wait_s=5.0)
+    made.offer("batch", BATCH, 1.0)
+    assert made.release(7.0) == []
+
+    went = []
+    for number in range(60 * EVERY):
+        key = f"more-{number}"
+        made.offer(key, SHORT, 8.0)
+        went += [gone for gone, _ in made.release(8.0)]
+        assert key in made.leases
+        went += [gone for gone, _ in made.end(key, 8.0)]
+    assert "batch" in went
+
+
+@pytest.mark.parametrize("on_timeout", list(OnTimeout))
+def test_it_is_refused_when_nobody_may_wait_for_longer(on_timeout: OnTimeout) -> None:
+    made = front()
+    made.limit = replace(made.limit, max_wait_s=5.0, on_timeout=on_timeout)
+    made.offer("batch", BATCH, 1.0)
+
+    assert made.release(6.1) == []
+    assert made.pool.give_up(1.0 + made.limit.longest_s) == ["batch"]
+
+
+def test_many_that_wait_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = front()
+    for number in range(40):
+        made.offer(f"batch-{number}", replace(BATCH, prompt_tokens=1000 + number), 1.0)
+    looked = 0
+    choose = made.scheduler.choose
+
+    def count(*args: object, **kwargs: object) -> object:
+        nonlocal looked
+        looked += 1
+        return choose(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(made.scheduler, "choose", count)
+    made.release(1.0)
+
+    assert looked == 1
+    assert made.pool.yielding == len(made.pool) == 40
+
+
+# -- the rule -------------------------------------------------------------------------------------
+
+
+def left(rows: Sequence[tuple[float, float, float]], dear: float) -> list[int]:
+    risk, own, added = (list(column) for column in zip(*rows, strict=True))
+    nothing = [0.0] * len(rows)
+    slots = list(range(len(rows)))
+    outlook = Outlook(nothing, own, nothing, added, nothing, risk, PRIOR)
+    return worth_it(Terms(slots, nothing, nothing, nothing, nothing, BATCH, 0.0, outlook), dear)
+
+
+@given(
+    rows=st.lists(st.tuples(SECONDS, SECONDS, SECONDS), min_size=1, max_size=5),
+    dear=SECONDS,
+    more=SECONDS,
+)
+def test_who_may_cost_more_has_more_to_choose_from(
+    rows: list[tuple[float, float, float]], dear: float, more: float
+) -> None:
+    assert set(left(rows, dear)) <= set(left(rows, dear + more))
+    assert left(rows, inf) == list(range(len(rows)))
+
+
+def test_a_row_is_left_up_to_its_share_of_what_the_request_has_to_gain() -> None:
+    most = DEAR * BATCH.weights.e2e
+    rows = [(most, 1.0, 0.0), (1.01 * most, 1.0, 0.0), (most / 601, 1.0, 1.0), (0.0, 9.0, 9.0)]
+
+    assert left(rows, ROOM.dear) == [0, 2, 3]
+
+
+def test_only_requests_like_it_are_taken_for_too_long() -> None:
+    made = TooLong()
+    made.add(BATCH, None)
+
+    assert (BATCH, None) in made
+    assert (replace(BATCH, prompt_tokens=2000), None) in made
+    assert (replace(BATCH, prompt_tokens=999), None) not in made
+    assert (replace(BATCH, expected_output_tokens=599), None) not in made
+    assert (replace(BATCH, priority=1), None) not in made
+    assert (replace(BATCH, weights=Weights(e2e=0.2)), None) not in made
+    assert (BATCH, frozenset("a")) not in made
