@@ -17,7 +17,7 @@ CLASSES: Final = {
     "code": SLO(ttft_s=1.0, tpot_s=0.06),
     "batch": SLO(e2e_s=60.0),
 }
-ROOM: Final = Room(kv_share=1e6)
+ROOM: Final = Room(kv_share=1e6, dear=1e6)
 """Looks at everything, as a live router's does, and turns nobody away."""
 
 

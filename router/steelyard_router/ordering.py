@@ -46,6 +46,7 @@ def room_of(policy: Policy) -> Room:
         },
         queued_s=(batch.queued_prefill_ms or inf) / 1000,
         kv_share=batch.kv_percent / 100,
+        dear=batch.harm_percent / 100,
     )
 
 

@@ -84,7 +84,12 @@ POLICY = policy(
         },
     ],
     queue={"maxWaitSeconds": 60, "onTimeout": "Degrade"},
-    batch={"maxSequences": 32, "kvPercent": 90, "queuedPrefillMilliseconds": 500},
+    batch={
+        "maxSequences": 32,
+        "kvPercent": 90,
+        "harmPercent": 70,
+        "queuedPrefillMilliseconds": 500,
+    },
     scheduler={
         "mode": "Enforce",
         "order": "SimulatedAnnealing",

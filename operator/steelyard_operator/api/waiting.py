@@ -39,6 +39,7 @@ class Batch(Model):
 
     max_sequences: Sequences | None = None
     kv_percent: Annotated[Int, Field(ge=1, le=100)] | None = None
+    harm_percent: Annotated[Int, Field(ge=1, le=1_000_000)] | None = None
     queued_prefill_milliseconds: Milliseconds | None = None
 
 

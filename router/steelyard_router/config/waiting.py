@@ -31,6 +31,8 @@ class Batch(Section):
     """Of all workloads, on one instance, beside what its engine was seen to run at once."""
     kv_percent: Annotated[int, Field(ge=1, le=100)] = 80
     """Of its KV memory, with what replies are expected to grow by."""
+    harm_percent: Annotated[int, Field(ge=1, le=1_000_000)] = 50
+    """What others may lose by one more, of what that one has to gain (scheduling/price)."""
     queued_prefill_ms: PositiveInt | None = None
     """Predicted time of the prompts that are not computed yet; absent: no bound."""
 

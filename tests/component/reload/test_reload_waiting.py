@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from support.known_predictor import FAST
 from support.leaf import leaves
 from support.live_policy import Case, Tree, World, check, goes_beside, policy
 from support.live_queue import queue_cases
@@ -15,10 +16,13 @@ from support.patience import until
 from steelyard_router.config import Policy
 from steelyard_router.scheduling.order import Decision, Job, Lane
 from steelyard_router.scheduling.order.annealing import Annealing, Walk
+from steelyard_router.scheduling.predictor import OnlinePredictor
 
 Act = Callable[[World], AbstractAsyncContextManager[None]]
 ELSEWHERE = {"workloads", "alerts"}
 ONE: Tree = {"max_sequences_per_instance": 1}
+NEAR: Tree = {"slo": {"tpot_ms": 10}}
+"""A target that is nearly used up by one token of an instance as FAST."""
 
 
 def batch(**fields: object) -> Tree:
@@ -51,6 +55,17 @@ async def waits_again(live: World) -> AsyncIterator[None]:
     await live.waits("three")
     await live.ends("one", "two")
     await live.comes("two", "three")
+
+
+@asynccontextmanager
+async def goes_beside_the_hurried(live: World) -> AsyncIterator[None]:
+    """A long prompt waits while it would cost another its target."""
+    with (
+        patch.object(OnlinePredictor, "trusted", return_value=True),
+        patch.object(OnlinePredictor, "coefficients", return_value=FAST),
+    ):
+        async with goes_beside(words=2800, max_tokens=1)(live):
+            yield
 
 
 @asynccontextmanager
@@ -114,6 +129,11 @@ CASES: dict[str, Case] = {
     "batch.max_sequences": Case(batch(max_sequences=1), batch(max_sequences=2), goes_beside()),
     "batch.kv_percent": Case(
         batch(kv_percent=50), batch(kv_percent=95), goes_beside(words=2800, max_tokens=1)
+    ),
+    "batch.harm_percent": Case(
+        policy(NEAR, batch={"harm_percent": 1}),
+        policy(NEAR, batch={"harm_percent": 1_000_000}),
+        goes_beside_the_hurried,
     ),
     "batch.queued_prefill_ms": Case(
         batch(queued_prefill_ms=1),

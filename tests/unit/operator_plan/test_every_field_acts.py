@@ -202,6 +202,7 @@ POLICY: dict[str, tuple[Tree, Tree]] = {
     "queue.onTimeout": (waiting(), waiting(onTimeout="Reject")),
     "batch.maxSequences": ({}, {"batch": {"maxSequences": 16}}),
     "batch.kvPercent": ({}, {"batch": {"kvPercent": 90}}),
+    "batch.harmPercent": ({}, {"batch": {"harmPercent": 90}}),
     "batch.queuedPrefillMilliseconds": ({}, {"batch": {"queuedPrefillMilliseconds": 500}}),
     "scheduler.mode": ({}, {"scheduler": {"mode": "DryRun"}}),
     "scheduler.order": ({}, {"scheduler": {"order": "FCFS"}}),

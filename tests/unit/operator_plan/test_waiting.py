@@ -33,7 +33,9 @@ def test_every_part_arrives_in_the_units_of_the_router() -> None:
     made = compile_policy(SLOPolicy.model_validate(whole.POLICY))
 
     assert made.queue == config.Queue(max_wait_s=60, on_timeout=config.OnTimeout.DEGRADE)
-    assert made.batch == config.Batch(max_sequences=32, kv_percent=90, queued_prefill_ms=500)
+    assert made.batch == config.Batch(
+        max_sequences=32, kv_percent=90, harm_percent=70, queued_prefill_ms=500
+    )
     assert made.scheduler == config.SchedulerSettings(
         mode=config.SchedulerMode.ENFORCE,
         order="SimulatedAnnealing",
@@ -102,6 +104,7 @@ workloads = optional(maxConcurrent=st.integers(1, 10**6), queue=queues)
 batches = optional(
     maxSequences=st.integers(1, 65_536),
     kvPercent=st.integers(1, 100),
+    harmPercent=st.integers(1, 1_000_000),
     queuedPrefillMilliseconds=st.integers(1, 86_400_000),
 )
 schedulers = optional(
