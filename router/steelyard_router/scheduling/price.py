@@ -13,6 +13,7 @@ missed anyway, or of a lower class, nobody waits. A request without targets is n
 there is nothing that it could gain by having waited; nor does anyone wait for it.
 """
 
+from math import inf
 from typing import Final
 
 from steelyard_router.scheduling.candidate import Terms
@@ -20,24 +21,19 @@ from steelyard_router.scheduling.objective import has_targets, output_tokens
 from steelyard_router.scheduling.request import RequestView
 
 DEAR: Final = 0.5
-"""Of what a request has to gain, what others may lose by it at most. With 0.35 those that wait get
-too late what they could have had; with 1 some that are worth more miss their targets
-(docs/placement.md).
+"""Of what a request has to gain, what others may lose by it at most. From 0.3 to 0.7 it makes
+little difference; with less, those that wait come too late (docs/placement.md).
 """
 
 
-def worth_it(terms: Terms, dear: float) -> list[int]:
-    """The rows where others lose no more than that share of what the request has to gain."""
+def too_dear(terms: Terms, dear: float) -> bool:
+    """Whether others lose more than that share of what the request has to gain in every row."""
     request, outlook = terms.request, terms.outlook
-    if outlook is None or not has_targets(request):
-        return list(range(len(terms.slots)))
+    if dear == inf or outlook is None or not has_targets(request):
+        return False
     most, out = dear * _gain(request), output_tokens(request)
     columns = zip(outlook.risk, outlook.own_s, outlook.added_s, strict=True)
-    return [
-        row
-        for row, (risk, own, added) in enumerate(columns)
-        if not risk or risk * (own + out * added) <= most
-    ]
+    return all(risk * (own + out * added) > most for risk, own, added in columns)
 
 
 def _gain(request: RequestView) -> float:

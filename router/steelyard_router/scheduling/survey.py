@@ -1,16 +1,17 @@
 """What a decision looks at: all instances that may take a request, then those that are left.
 
-Three things leave an instance out: it has no room (room.py), the prompt tokens queued there and
-this request's are above a cap, or others there would miss targets that are worth more (price.py).
+Two things leave an instance out: it has no room (room.py), or the prompt tokens queued there and
+this request's are above a cap. Where on all of the rest others would miss targets that are worth
+more (price.py), the request goes nowhere; else the strategy has the choice of all of them, for what
+others lose is in its cost too, beside what the request finds cached.
 """
 
 from collections.abc import Sequence
-from math import inf
 
 from steelyard_router.scheduling.candidate import Terms, Wish
 from steelyard_router.scheduling.fleet import Member
 from steelyard_router.scheduling.predictor import Predictor
-from steelyard_router.scheduling.price import worth_it
+from steelyard_router.scheduling.price import too_dear
 from steelyard_router.scheduling.refusal import AbovePTokenCap, NoRoom, TooDear
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import Room
@@ -63,12 +64,9 @@ def choosable(
             terms = terms.rows([row for row, one in enumerate(members) if one.name in names])
     if max_p_tokens is not None:
         terms = _below_cap(terms, max_p_tokens)
-    if room is not None and room.dear < inf and strategy.wants_outlook is not Wish.NEVER:
-        keep = worth_it(terms, room.dear)
-        if not keep:
-            raise TooDear
-        if len(keep) < len(terms.slots):
-            terms = terms.rows(keep)
+    weighed = strategy.wants_outlook is not Wish.NEVER
+    if weighed and room is not None and too_dear(terms, room.dear):
+        raise TooDear
     return terms
 
 

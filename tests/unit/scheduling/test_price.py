@@ -12,7 +12,7 @@ from support.pool_case import Front, instances
 
 from steelyard_router.scheduling.candidate import Outlook, Terms
 from steelyard_router.scheduling.pool import EVERY
-from steelyard_router.scheduling.price import DEAR, TooLong, worth_it
+from steelyard_router.scheduling.price import DEAR, TooLong, too_dear
 from steelyard_router.scheduling.request import SLO, RequestView, Weights
 from steelyard_router.scheduling.room import ROOM
 from steelyard_router.scheduling.strategy import MarginalDelay
@@ -150,12 +150,12 @@ def test_many_that_wait_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> N
 # -- the rule -------------------------------------------------------------------------------------
 
 
-def left(rows: Sequence[tuple[float, float, float]], dear: float) -> list[int]:
+def dear_at(rows: Sequence[tuple[float, float, float]], dear: float) -> bool:
     risk, own, added = (list(column) for column in zip(*rows, strict=True))
     nothing = [0.0] * len(rows)
     slots = list(range(len(rows)))
     outlook = Outlook(nothing, own, nothing, added, nothing, risk, PRIOR)
-    return worth_it(Terms(slots, nothing, nothing, nothing, nothing, BATCH, 0.0, outlook), dear)
+    return too_dear(Terms(slots, nothing, nothing, nothing, nothing, BATCH, 0.0, outlook), dear)
 
 
 @given(
@@ -163,18 +163,31 @@ def left(rows: Sequence[tuple[float, float, float]], dear: float) -> list[int]:
     dear=SECONDS,
     more=SECONDS,
 )
-def test_who_may_cost_more_has_more_to_choose_from(
+def test_who_may_cost_more_or_has_more_to_choose_from_is_not_sooner_too_dear(
     rows: list[tuple[float, float, float]], dear: float, more: float
 ) -> None:
-    assert set(left(rows, dear)) <= set(left(rows, dear + more))
-    assert left(rows, inf) == list(range(len(rows)))
+    assert dear_at(rows, dear) >= dear_at(rows, dear + more)
+    assert dear_at(rows[:1], dear) >= dear_at(rows, dear)
+    assert not dear_at(rows, inf)
 
 
-def test_a_row_is_left_up_to_its_share_of_what_the_request_has_to_gain() -> None:
-    most = DEAR * BATCH.weights.e2e
-    rows = [(most, 1.0, 0.0), (1.01 * most, 1.0, 0.0), (most / 601, 1.0, 1.0), (0.0, 9.0, 9.0)]
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ((1.00, 1.0, 0.0), False),
+        ((1.01, 1.0, 0.0), True),
+        ((1.00 / 601, 1.0, 1.0), False),
+        ((1.01 / 601, 1.0, 1.0), True),
+        ((0.0, 9.0, 9.0), False),
+    ],
+)
+def test_it_is_too_dear_above_its_share_of_what_the_request_has_to_gain(
+    row: tuple[float, float, float], expected: bool
+) -> None:
+    """`row` in that share."""
+    risk, own_s, added_s = row
 
-    assert left(rows, ROOM.dear) == [0, 2, 3]
+    assert dear_at([(risk * DEAR * BATCH.weights.e2e, own_s, added_s)], ROOM.dear) is expected
 
 
 def test_only_requests_like_it_are_taken_for_too_long() -> None:
