@@ -1,19 +1,20 @@
 """Requests that wait in front of the instances, and who goes next.
 
-Nothing waits here while an instance has room for it (room.py), so under little load the pool is not
-there. Whoever is first goes to the best of the instances with room, by the strategy of its
-workload; an instance is chosen only then, so a request that waits is bound to none.
+Nothing waits here while an instance has room for it (room.py) and nobody loses more by it than it
+has to gain (price.py), so under little load the pool is not there. Whoever is first goes to the
+best of the instances with room, by the strategy of its workload; an instance is chosen only then,
+so a request that waits is bound to none.
 
 Who is first says the order. Few are put in order anew whenever something may go: deadlines come
 nearer, lengths are learned. Many are ordered in slices (`ordering`), by whoever has an event loop
 to keep free; until that is done (`adopt`), they go as they were ordered before, newcomers behind.
 
-Who does not fit anywhere is passed over, by a lower class too, as long as it has not waited for its
-`max_wait_s`. What becomes of it then says its limit. Those that are promoted keep their places in
-the order, and 1 / EVERY of the work that is begun is for the one that waits longest, wherever it
-stands, if it can still make it: were they before all, a lasting overload would be served in order
-of arrival, and everybody would be late. Where it fits nowhere, one instance is kept for it until it
-does.
+Who does not fit anywhere, or is too dear, is passed over, by a lower class too, as long as it has
+not waited for its `max_wait_s`. What becomes of it then says its limit. Those that are promoted
+keep their places in the order, and 1 / EVERY of the work that is begun is for the one that waits
+longest, wherever it stands, if it can still make it: were they before all, a lasting overload would
+be served in order of arrival, and everybody would be late. Its turn comes at any price; where it
+fits nowhere, one instance is kept for it until it does.
 """
 
 from collections import deque

@@ -3,9 +3,9 @@
 They go behind those that still can, or among those that are in no hurry, so that they take nobody's
 place; but not for ever. One that has waited for `after_s` is overdue, and 1 / every of the work
 that is begun is for the one that is overdue the longest. So under any load the last one gets its
-turn, and all the others together lose no more than that: counted in starts it would be most of the
-time of an instance, since who is late is often who takes long. A request without targets becomes
-overdue likewise.
+turn, if it is not too dear then (price.py), and all the others together lose no more than that:
+counted in starts it would be most of the time of an instance, since who is late is often who takes
+long. A request without targets becomes overdue likewise.
 """
 
 from dataclasses import dataclass
