@@ -24,7 +24,7 @@ from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import Room
 from steelyard_router.scheduling.stake import stakes
 from steelyard_router.scheduling.strategy import Strategy
-from steelyard_router.scheduling.survey import choosable, look
+from steelyard_router.scheduling.survey import choosable, look, open_to
 from steelyard_router.scheduling.trial import Trial
 from steelyard_router.scheduling.usual import UsualLatency
 
@@ -216,16 +216,11 @@ class Scheduler:
         if not members:
             raise NoCandidate
         match = self.index.lookup(request.blocks)
+        open_ = open_to(request, members, match.hits, self._predictor, room)
         weighers = (strategy,) if trial is None else (strategy, trial.strategy)
         everywhere = self._everywhere(request, members, match, weighers, now)
         terms = choosable(
-            everywhere,
-            members,
-            match.hits,
-            self._predictor,
-            strategy=strategy,
-            room=room,
-            max_p_tokens=max_p_tokens,
+            everywhere, members, open_, strategy, room=room, max_p_tokens=max_p_tokens
         )
         cost = strategy.cost(terms)
         row = self._pick(terms, cost)
@@ -340,16 +335,10 @@ class Scheduler:
     def _try(self, terms: Terms, trial: Trial, members: list[Member], match: Match) -> str | None:
         """Where the policy on trial would place it, on the loads that the one in force saw."""
         terms = replace(terms, request=trial.request)
+        room, cap = trial.room, trial.max_p_tokens
         try:
-            terms = choosable(
-                terms,
-                members,
-                match.hits,
-                self._predictor,
-                strategy=trial.strategy,
-                room=trial.room,
-                max_p_tokens=trial.max_p_tokens,
-            )
+            open_ = open_to(trial.request, members, match.hits, self._predictor, room)
+            terms = choosable(terms, members, open_, trial.strategy, room=room, max_p_tokens=cap)
         except PlacementError:
             return None
         row = self._pick(terms, trial.strategy.cost(terms))

@@ -41,27 +41,35 @@ def look(request: RequestView, hits: list[int], members: list[Member], now: floa
     )
 
 
-def choosable(
-    terms: Terms,
+def open_to(
+    request: RequestView,
     members: Sequence[Member],
     hits: list[int],
     predictor: Predictor,
-    *,
+    room: Room | None,
+) -> Sequence[Member]:
+    """Those with room for it. Raises NoRoom where none has."""
+    open_ = members if room is None else room.among(members, request, hits, predictor)
+    if not open_:
+        raise NoRoom
+    return open_
+
+
+def choosable(
+    terms: Terms,
+    members: Sequence[Member],
+    open_: Sequence[Member],
     strategy: Strategy,
+    *,
     room: Room | None,
     max_p_tokens: int | None,
 ) -> Terms:
-    """The rows of `terms`, which are of those members, that the strategy may choose among.
-
-    Raises NoRoom, AbovePTokenCap or TooDear where that leaves none.
+    """The rows of `terms`, which are of those members, that the strategy may choose among: of those
+    that are open. Raises AbovePTokenCap or TooDear where it may choose none.
     """
-    if room is not None:
-        open_ = room.among(members, terms.request, hits, predictor)
-        if not open_:
-            raise NoRoom
-        if len(open_) < len(members):
-            names = {member.name for member in open_}
-            terms = terms.rows([row for row, one in enumerate(members) if one.name in names])
+    if len(open_) < len(members):
+        names = {member.name for member in open_}
+        terms = terms.rows([row for row, one in enumerate(members) if one.name in names])
     if max_p_tokens is not None:
         terms = _below_cap(terms, max_p_tokens)
     weighed = strategy.wants_outlook is not Wish.NEVER
