@@ -29,8 +29,8 @@ from steelyard_router.scheduling.order import Decision as Ordering
 from steelyard_router.scheduling.order import Job, Limits, Order, Pace, arrange
 from steelyard_router.scheduling.order.decision import Clock
 from steelyard_router.scheduling.order.moment import Moment
+from steelyard_router.scheduling.precedent import Precedents
 from steelyard_router.scheduling.predictor import attended
-from steelyard_router.scheduling.price import TooLong
 from steelyard_router.scheduling.prospect import Prospect
 from steelyard_router.scheduling.refusal import NoRoom, PlacementError, TooDear
 from steelyard_router.scheduling.request import RequestView
@@ -132,13 +132,13 @@ class Pool(Generic[KeyT]):
         gone: list[tuple[KeyT, Decision]] = []
         kept: frozenset[str] = frozenset()
         passed = 0
-        too_long = TooLong()
+        precedents = Precedents()
         free = self._free(kept, now) if self._list else kept
         for one, due in self._in_turn(now) if free else ():
             ask = one.ask
             if ask.among is not None and ask.among.isdisjoint(free):
                 continue
-            if not due and (ask.request, ask.among) in too_long:
+            if not due and ask in precedents:
                 one.yields = True
                 continue
             found = self._place(ask, now, kept, self._at_any_price if due else self._room)
@@ -150,7 +150,7 @@ class Pool(Generic[KeyT]):
             else:
                 passed += 1
                 if one.yields:
-                    too_long.add(ask.request, ask.among)
+                    precedents.add(ask)
                 elif isinstance(found, NoRoom) and self._list.is_promoted(one):
                     kept |= self._keep(one, kept)
                     free -= kept

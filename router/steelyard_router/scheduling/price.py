@@ -31,13 +31,13 @@ def too_dear(terms: Terms, dear: float) -> bool:
     request, outlook = terms.request, terms.outlook
     if dear == inf or outlook is None or not has_targets(request):
         return False
-    most, out = dear * _gain(request), output_tokens(request)
+    most, out = dear * gain(request), output_tokens(request)
     columns = zip(outlook.risk, outlook.own_s, outlook.added_s, strict=True)
     return all(risk * (own + out * added) > most for risk, own, added in columns)
 
 
-def _gain(request: RequestView) -> float:
-    """The weights of the targets that it has."""
+def gain(request: RequestView) -> float:
+    """What a request has to gain: the weights of its targets, once for each of its sequences."""
     slo, weights = request.slo, request.weights
     each = (
         weights.ttft if slo.ttft_s else 0.0,
@@ -45,33 +45,3 @@ def _gain(request: RequestView) -> float:
         weights.e2e if slo.e2e_s else 0.0,
     )
     return request.sequences * sum(each)
-
-
-Likeness = tuple[frozenset[str] | None, int, int, float]
-
-
-class TooLong:
-    """Requests that were too dear just now: others like them that are no shorter are so as well.
-
-    That leaves out that part of a prompt may be cached. Without it, each of many that wait would
-    cost a decision whenever something ends.
-    """
-
-    def __init__(self) -> None:
-        self._lengths: dict[Likeness, list[tuple[int, float]]] = {}
-
-    def add(self, request: RequestView, among: frozenset[str] | None) -> None:
-        lengths = self._lengths.setdefault(_likeness(request, among), [])
-        lengths.append((request.prompt_tokens, output_tokens(request)))
-
-    def __contains__(self, asked: tuple[RequestView, frozenset[str] | None]) -> bool:
-        request, among = asked
-        if not self._lengths:
-            return False
-        prompt, out = request.prompt_tokens, output_tokens(request)
-        lengths = self._lengths.get(_likeness(request, among), ())
-        return any(prompt >= p and out >= o for p, o in lengths)
-
-
-def _likeness(request: RequestView, among: frozenset[str] | None) -> Likeness:
-    return among, request.priority, request.sequences, _gain(request)

@@ -7,11 +7,11 @@ from support.known_predictor import Known
 from support.pool_case import PRODUCT, Front, instances, shown_width
 
 from steelyard_router.scheduling.order import ORDERS
+from steelyard_router.scheduling.precedent import Precedents
 from steelyard_router.scheduling.predictor import Predictor
-from steelyard_router.scheduling.price import TooLong
 from steelyard_router.scheduling.request import SLO, RequestView
 from steelyard_router.scheduling.strategy import MarginalDelay, Strategy
-from steelyard_router.scheduling.waiting import NO_LIMIT, OnTimeout, WaitLimit
+from steelyard_router.scheduling.waiting import NO_LIMIT, Ask, OnTimeout, WaitLimit
 
 CACHE_TOKENS = 2000
 NAMES = st.sampled_from("abc")
@@ -179,9 +179,9 @@ class Yields(Waits):
     def free_for(self, request: RequestView, among: frozenset[str] | None) -> frozenset[str]:
         """Nowhere, where it is too dear, or one like it that is no longer."""
         for other, others, _ in self.waiting.values():
-            made = TooLong()
-            made.add(other, others)
-            if (request, among) in made and self._too_dear(other, among):
+            made = Precedents()
+            made.add(Ask(other, self.strategy, others))
+            if Ask(request, self.strategy, among) in made and self._too_dear(other, among):
                 return frozenset()
         return super().free_for(request, among)
 

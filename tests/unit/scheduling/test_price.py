@@ -12,7 +12,7 @@ from support.pool_case import Front, instances
 
 from steelyard_router.scheduling.candidate import Outlook, Terms
 from steelyard_router.scheduling.pool import EVERY
-from steelyard_router.scheduling.price import DEAR, TooLong, too_dear
+from steelyard_router.scheduling.price import DEAR, too_dear
 from steelyard_router.scheduling.request import SLO, RequestView, Weights
 from steelyard_router.scheduling.room import ROOM
 from steelyard_router.scheduling.strategy import MarginalDelay
@@ -188,16 +188,3 @@ def test_it_is_too_dear_above_its_share_of_what_the_request_has_to_gain(
     risk, own_s, added_s = row
 
     assert dear_at([(risk * DEAR * BATCH.weights.e2e, own_s, added_s)], ROOM.dear) is expected
-
-
-def test_only_requests_like_it_are_taken_for_too_long() -> None:
-    made = TooLong()
-    made.add(BATCH, None)
-
-    assert (BATCH, None) in made
-    assert (replace(BATCH, prompt_tokens=2000), None) in made
-    assert (replace(BATCH, prompt_tokens=999), None) not in made
-    assert (replace(BATCH, expected_output_tokens=599), None) not in made
-    assert (replace(BATCH, priority=1), None) not in made
-    assert (replace(BATCH, weights=Weights(e2e=0.2)), None) not in made
-    assert (BATCH, frozenset("a")) not in made
