@@ -40,6 +40,8 @@ class Outlook:
     """How much of that decides whether they meet targets, of those of no lower class."""
     usual: Latency
     """Of the request's workload."""
+    known: bool = True
+    """Whether the coefficients of all are trusted."""
 
     def rows(self, keep: list[int]) -> "Outlook":
         return Outlook(
@@ -50,6 +52,7 @@ class Outlook:
             [self.harm[row] for row in keep],
             [self.risk[row] for row in keep],
             self.usual,
+            self.known,
         )
 
 

@@ -7,7 +7,9 @@ from steelyard_router.scheduling.predictor import Predictor
 from steelyard_router.scheduling.usual import Latency
 
 
-def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: Latency) -> Outlook:
+def outlook(
+    terms: Terms, members: list[Member], predictor: Predictor, usual: Latency, *, known: bool
+) -> Outlook:
     """For all rows of `terms`, which are of those members."""
     prompt, sequences = max(1, terms.request.prompt_tokens), terms.request.sequences
     now, coefficients, priority = terms.now, predictor.coefficients, terms.request.priority
@@ -23,10 +25,11 @@ def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: La
             queued = max(queued, q / account.rate)  # a full engine computes none of them
         added = sequences * (sequence + context * prompt)
         step = base + sequence * b + context * c + added
-        token = step / (1.0 - account.prefill_share.at(now))
+        pace = 1.0 / (1.0 - account.prefill_share.at(now))
+        token = step * pace
         harm, risk = account.harm * HARM_UNIT, 0.0
         if account.stakes:
-            theirs, risk = account.stakes.cost(token, priority)
+            theirs, risk = account.stakes.cost(token, token - added * pace, priority)
             harm += theirs
         q_s.append(queued)
         own_s.append(p * (prefill + attention * (prompt - 0.5 * (p - 1.0))))
@@ -34,4 +37,4 @@ def outlook(terms: Terms, members: list[Member], predictor: Predictor, usual: La
         added_s.append(added)
         harms.append(harm)
         risks.append(risk)
-    return Outlook(q_s, own_s, token_s, added_s, harms, risks, usual)
+    return Outlook(q_s, own_s, token_s, added_s, harms, risks, usual, known)

@@ -76,15 +76,21 @@ class Pool(Generic[KeyT]):
         self._since_overdue_s = 0.0
         """Work begun since one that was overdue went,"""
         self._since_promoted_s = 0.0
-        """and one that was promoted."""
+        """and one that was promoted,"""
+        self._since_any_price_s = 0.0
+        """and one that went at any price."""
+        self._yielding = 0
+        self._releases = 0
 
     def __len__(self) -> int:
         return len(self._list)
 
     @property
     def yielding(self) -> int:
-        """How many of those who wait would have gone, had they not been too dear."""
-        return sum(one.yields for one in self._list)
+        """How many of those who wait would have gone at the last release, had they not been too
+        dear.
+        """
+        return min(self._yielding, len(self._list))
 
     def update(self, order: Order, room: Room, at_once: int = AT_ONCE) -> None:
         """From now on, for those who wait as well."""
@@ -131,27 +137,29 @@ class Pool(Generic[KeyT]):
         self._list.age(now)
         gone: list[tuple[KeyT, Decision]] = []
         kept: frozenset[str] = frozenset()
-        passed = 0
-        precedents = Precedents()
+        passed = self._yielding = 0
+        precedents = Precedents(self._releases)
+        self._releases += 1
         free = self._free(kept, now) if self._list else kept
         for one, due in self._in_turn(now) if free else ():
-            ask = one.ask
+            ask, at_any_price = one.ask, due or one.kept is not None
             if ask.among is not None and ask.among.isdisjoint(free):
                 continue
-            if not due and ask in precedents:
-                one.yields = True
+            if not at_any_price and precedents.decide(ask):
+                self._yield(one)
                 continue
-            found = self._place(ask, now, kept, self._at_any_price if due else self._room)
-            one.yields = isinstance(found, TooDear)
+            room = self._at_any_price if at_any_price else self._room
+            found = self._place(ask, now, kept, room)
             if isinstance(found, Decision):
                 gone.append((one.key, found))
-                self._start(one, now)
+                self._start(one, now, at_any_price=at_any_price)
                 free = self._free(kept, now)
+            elif isinstance(found, TooDear):
+                self._yield(one)
+                precedents.add(ask)
             else:
                 passed += 1
-                if one.yields:
-                    precedents.add(ask)
-                elif isinstance(found, NoRoom) and self._list.is_promoted(one):
+                if isinstance(found, NoRoom) and self._list.is_promoted(one):
                     kept |= self._keep(one, kept)
                     free -= kept
             if not free or passed > PASSED_OVER:
@@ -213,13 +221,18 @@ class Pool(Generic[KeyT]):
         )
         return frozenset() if one.kept is None else frozenset({one.kept})
 
-    def _start(self, one: Waiting[KeyT], now: float) -> None:
+    def _yield(self, one: Waiting[KeyT]) -> None:
+        one.yields = True
+        self._yielding += 1
+
+    def _start(self, one: Waiting[KeyT], now: float, *, at_any_price: bool) -> None:
         promoted = self._list.is_promoted(one)
         self._list.leave(one)
         self._prospect.start(now)
         at = Moment.of(self._prospect.lane(), now, len(self._list))
         overdue, work_s = self._order.patience.ends_for(one.job, at), one.job.service_s(at.token_s)
         self._since_promoted_s = 0.0 if promoted else self._since_promoted_s + work_s
+        self._since_any_price_s = 0.0 if at_any_price else self._since_any_price_s + work_s
         self._since_overdue_s = 0.0 if overdue else self._since_overdue_s + work_s
 
     def _in_turn(self, now: float) -> Iterator[tuple[Waiting[KeyT], bool]]:
@@ -236,16 +249,21 @@ class Pool(Generic[KeyT]):
         elif len(rest) > 1:
             rest = self._arranged(rest, now)
         for one in in_turn(rest, running):
-            while promoted and at.is_due(promoted[0].job, EVERY, self._since_promoted_s):
+            while promoted and self._has_turn(promoted[0], at):
                 first = promoted.popleft()
                 if first.job.key not in taken:
                     taken.add(first.job.key)
-                    yield first, True
+                    yield first, at.is_due(first.job, EVERY, self._since_any_price_s)
             if one.job.key not in taken:
                 taken.add(one.job.key)
                 yield one, False
         for one in in_turn(self._list.degraded, running):
             yield one, False
+
+    def _has_turn(self, one: Waiting[KeyT], at: Moment) -> bool:
+        """One that was too dear has its turn whatever other promoted ones have been given."""
+        since_s = self._since_any_price_s if one.yields else self._since_promoted_s
+        return at.is_due(one.job, EVERY, since_s)
 
     def _arranged(self, waiting: list[Waiting[KeyT]], now: float) -> list[Waiting[KeyT]]:
         self._prospect.look(now)

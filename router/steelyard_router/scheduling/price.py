@@ -9,15 +9,16 @@ want each token soon follows from the targets and from what is learned of the en
 has to be set.
 
 It costs nobody anything where nothing is at stake: with targets that are met with ease, or that are
-missed anyway, or of a lower class, nobody waits. A request without targets is never too dear, since
-there is nothing that it could gain by having waited; nor does anyone wait for it.
+missed anyway, or of a lower class, nobody waits. A request without targets, or without weight on
+them, is never too dear, since there is nothing that it could gain by having waited; nor does anyone
+wait for it. And nobody waits before it is known what steps cost.
 """
 
 from math import inf
 from typing import Final
 
 from steelyard_router.scheduling.candidate import Terms
-from steelyard_router.scheduling.objective import has_targets, output_tokens
+from steelyard_router.scheduling.objective import output_tokens
 from steelyard_router.scheduling.request import RequestView
 
 DEAR: Final = 0.5
@@ -29,9 +30,9 @@ little difference; with less, those that wait come too late (docs/placement.md).
 def too_dear(terms: Terms, dear: float) -> bool:
     """Whether others lose more than that share of what the request has to gain in every row."""
     request, outlook = terms.request, terms.outlook
-    if dear == inf or outlook is None or not has_targets(request):
+    if dear == inf or outlook is None or not outlook.known or not (gains := gain(request)):
         return False
-    most, out = dear * gain(request), output_tokens(request)
+    most, out = dear * gains, output_tokens(request)
     columns = zip(outlook.risk, outlook.own_s, outlook.added_s, strict=True)
     return all(risk * (own + out * added) > most for risk, own, added in columns)
 

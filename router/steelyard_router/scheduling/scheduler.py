@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
-from steelyard_router.scheduling.candidate import Candidate, Terms, Wish
+from steelyard_router.scheduling.candidate import Candidate, Outlook, Terms, Wish
 from steelyard_router.scheduling.fleet import Fleet, Member
 from steelyard_router.scheduling.forecast import Forecast, forecast
 from steelyard_router.scheduling.index import Match, PrefixIndex
@@ -217,11 +217,9 @@ class Scheduler:
             raise NoCandidate
         match = self.index.lookup(request.blocks)
         open_ = open_to(request, members, match.hits, self._predictor, room)
-        weighers = (strategy,) if trial is None else (strategy, trial.strategy)
-        everywhere = self._everywhere(request, members, match, weighers, now)
-        terms = choosable(
-            everywhere, members, open_, strategy, room=room, max_p_tokens=max_p_tokens
-        )
+        everywhere = look(request, match.hits, members, now)
+        everywhere.outlook = self._outlook(everywhere, strategy, members)
+        terms = choosable(everywhere, members, open_, room=room, max_p_tokens=max_p_tokens)
         cost = strategy.cost(terms)
         row = self._pick(terms, cost)
         member = self._fleet[terms.slots[row]]
@@ -260,7 +258,7 @@ class Scheduler:
         self._ledger.settle(now)
         members = self._fleet.eligible(among, ())
         match = self.index.lookup(request.blocks)
-        terms = self._everywhere(request, members, match, (strategy,), now)
+        terms = look(request, match.hits, members, now)
         return self._try(terms, Trial(request, strategy, room=room), members, match) is None
 
     def snapshot(self, now: float) -> list[InstanceLoad]:
@@ -296,13 +294,6 @@ class Scheduler:
         costs = self._predictor.coefficients(member.name)
         return forecast(request, member.account, costs, p, now)
 
-    def _wanted(self, strategy: Strategy, members: list[Member]) -> bool:
-        """Whether the strategy wants an outlook on those members."""
-        wish = strategy.wants_outlook
-        if wish is Wish.TRUSTED:
-            return all(map(self._predictor.trusted, [member.name for member in members]))
-        return wish is Wish.ALWAYS
-
     def _pick(self, terms: Terms, cost: list[float]) -> int:
         """The row of least cost; of equals that of least load, then of least P, then the next in
         turn.
@@ -317,28 +308,25 @@ class Scheduler:
         later = (row for row in rows if terms.slots[row] > self._last_slot)
         return next(later, rows[0])
 
-    def _everywhere(
-        self,
-        request: RequestView,
-        members: list[Member],
-        match: Match,
-        weighers: tuple[Strategy, ...],
-        now: float,
-    ) -> Terms:
-        """All rows, with an outlook where one of those strategies wants it."""
-        terms = look(request, match.hits, members, now)
-        if any(self._wanted(each, members) for each in weighers):
-            usual = self._usual.of(request.workload)
-            terms.outlook = outlook(terms, members, self._predictor, usual)
-        return terms
+    def _outlook(self, terms: Terms, strategy: Strategy, members: list[Member]) -> Outlook | None:
+        """Where the strategy wants it."""
+        wish = strategy.wants_outlook
+        if wish is Wish.NEVER:
+            return None
+        known = all(map(self._predictor.trusted, [member.name for member in members]))
+        if wish is Wish.TRUSTED and not known:
+            return None
+        usual = self._usual.of(terms.request.workload)
+        return outlook(terms, members, self._predictor, usual, known=known)
 
     def _try(self, terms: Terms, trial: Trial, members: list[Member], match: Match) -> str | None:
         """Where the policy on trial would place it, on the loads that the one in force saw."""
         terms = replace(terms, request=trial.request)
+        terms.outlook = self._outlook(terms, trial.strategy, members)
         room, cap = trial.room, trial.max_p_tokens
         try:
             open_ = open_to(trial.request, members, match.hits, self._predictor, room)
-            terms = choosable(terms, members, open_, trial.strategy, room=room, max_p_tokens=cap)
+            terms = choosable(terms, members, open_, room=room, max_p_tokens=cap)
         except PlacementError:
             return None
         row = self._pick(terms, trial.strategy.cost(terms))

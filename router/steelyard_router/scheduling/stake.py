@@ -83,14 +83,16 @@ class Stakes:
         if not sums[0]:
             del self._sums[stake.whose]
 
-    def cost(self, token_s: float, priority: int) -> tuple[float, float]:
-        """What a delay of a second costs all of them, where a token takes so long; and how much of
-        that decides whether they meet their targets, of those of at least that priority.
+    def cost(self, token_s: float, before_s: float, priority: int) -> tuple[float, float]:
+        """What a delay of a second costs all of them, where a token takes so long; and what it
+        costs those of at least that priority for whom it decides whether they meet their targets.
+        The latter at its worst on the way from `before_s`, so that a step over the target counts.
         """
-        each_s, harms, risks = token_s * UNIT, 0.0, 0.0
+        each_s, before, harms, risks = token_s * UNIT, before_s / token_s, 0.0, 0.0
         for (_, theirs, _), (sequences, harm, pace) in self._sums.items():
-            steep = slope(each_s * pace / sequences)
-            harms += harm * steep
-            if steep > SLACK and theirs >= priority:
-                risks += harm * steep
+            share = each_s * pace / sequences
+            harms += harm * slope(share)
+            if theirs >= priority:
+                steep = slope(min(max(1.0, share * before), share))
+                risks += harm * steep if steep > SLACK else 0.0
         return UNIT * harms, UNIT * risks

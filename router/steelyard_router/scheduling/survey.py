@@ -8,14 +8,13 @@ others lose is in its cost too, beside what the request finds cached.
 
 from collections.abc import Sequence
 
-from steelyard_router.scheduling.candidate import Terms, Wish
+from steelyard_router.scheduling.candidate import Terms
 from steelyard_router.scheduling.fleet import Member
 from steelyard_router.scheduling.predictor import Predictor
 from steelyard_router.scheduling.price import too_dear
 from steelyard_router.scheduling.refusal import AbovePTokenCap, NoRoom, TooDear
 from steelyard_router.scheduling.request import RequestView
 from steelyard_router.scheduling.room import Room
-from steelyard_router.scheduling.strategy import Strategy
 
 
 def look(request: RequestView, hits: list[int], members: list[Member], now: float) -> Terms:
@@ -59,12 +58,11 @@ def choosable(
     terms: Terms,
     members: Sequence[Member],
     open_: Sequence[Member],
-    strategy: Strategy,
     *,
     room: Room | None,
     max_p_tokens: int | None,
 ) -> Terms:
-    """The rows of `terms`, which are of those members, that the strategy may choose among: of those
+    """The rows of `terms`, which are of those members, that a strategy may choose among: of those
     that are open. Raises AbovePTokenCap or TooDear where it may choose none.
     """
     if len(open_) < len(members):
@@ -72,8 +70,7 @@ def choosable(
         terms = terms.rows([row for row, one in enumerate(members) if one.name in names])
     if max_p_tokens is not None:
         terms = _below_cap(terms, max_p_tokens)
-    weighed = strategy.wants_outlook is not Wish.NEVER
-    if weighed and room is not None and too_dear(terms, room.dear):
+    if room is not None and too_dear(terms, room.dear):
         raise TooDear
     return terms
 

@@ -181,7 +181,8 @@ class Yields(Waits):
         for other, others, _ in self.waiting.values():
             made = Precedents()
             made.add(Ask(other, self.strategy, others))
-            if Ask(request, self.strategy, among) in made and self._too_dear(other, among):
+            like_it = made.decide(Ask(request, self.strategy, among))
+            if like_it and self._too_dear(other, among):
                 return frozenset()
         return super().free_for(request, among)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from steelyard_router.scheduling.precedent import Precedents
+from steelyard_router.scheduling.precedent import LOOKED_AT, Precedents
 from steelyard_router.scheduling.request import SLO, RequestView, Weights
 from steelyard_router.scheduling.strategy import MarginalDelay
 from steelyard_router.scheduling.waiting import Ask
@@ -17,7 +17,17 @@ ASK = Ask(BATCH, MarginalDelay())
 def is_refused(ask: Ask) -> bool:
     made = Precedents()
     made.add(ASK)
-    return ask in made
+    return made.decide(ask)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_one_of_so_many_is_looked_at_itself_and_another_each_time(number: int) -> None:
+    made = Precedents(number)
+    made.add(ASK)
+
+    looked_at = [place for place in range(LOOKED_AT) if not made.decide(ASK)]
+
+    assert looked_at == [LOOKED_AT - 1 - number]
 
 
 @pytest.mark.parametrize(

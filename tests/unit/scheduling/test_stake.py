@@ -50,24 +50,24 @@ def test_the_slope_is_what_a_little_more_costs(share: float) -> None:
 def test_a_second_costs_its_share_of_the_target_by_how_near_that_is() -> None:
     chat, batch = of(CHAT), of(BATCH)
 
-    assert chat.cost(0.03, 0)[0] == pytest.approx(0.3 / (100 * 0.03) * slope(1.0))
-    assert chat.cost(0.01, 0)[0] == pytest.approx(0.3 / (100 * 0.03) * SLACK)
-    assert batch.cost(0.08, 0)[0] == pytest.approx(0.1 / 60 * slope(0.8))
+    assert chat.cost(0.03, 0.03, 0)[0] == pytest.approx(0.3 / (100 * 0.03) * slope(1.0))
+    assert chat.cost(0.01, 0.01, 0)[0] == pytest.approx(0.3 / (100 * 0.03) * SLACK)
+    assert batch.cost(0.08, 0.08, 0)[0] == pytest.approx(0.1 / 60 * slope(0.8))
 
 
 def test_workloads_are_as_near_to_their_targets_as_each_of_them_is() -> None:
     """A chat that is lost beside batch jobs does not make these look lost."""
     both = of(CHAT, BATCH, BATCH)
 
-    assert both.cost(0.08, 0)[0] == pytest.approx(
-        of(CHAT).cost(0.08, 0)[0] + 2 * of(BATCH).cost(0.08, 0)[0]
+    assert both.cost(0.08, 0.08, 0)[0] == pytest.approx(
+        of(CHAT).cost(0.08, 0.08, 0)[0] + 2 * of(BATCH).cost(0.08, 0.08, 0)[0]
     )
 
 
 def test_sequences_count_each() -> None:
     four = of(RequestView(slo=CHAT.slo, expected_output_tokens=100, sequences=4))
 
-    assert four.cost(0.03, 0)[0] == pytest.approx(4 * of(CHAT).cost(0.03, 0)[0])
+    assert four.cost(0.03, 0.03, 0)[0] == pytest.approx(4 * of(CHAT).cost(0.03, 0.03, 0)[0])
 
 
 def test_a_target_for_the_first_token_or_one_without_weight_is_not_at_stake() -> None:
@@ -82,7 +82,7 @@ def test_what_was_added_is_taken_away() -> None:
         made.remove(stake)
 
     assert not made
-    assert made.cost(0.03, 0)[0] == 0
+    assert made.cost(0.03, 0.03, 0)[0] == 0
 
 
 def test_a_chat_that_nobody_can_serve_in_time_goes_where_no_other_chat_is_hurt() -> None:
