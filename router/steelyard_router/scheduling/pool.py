@@ -20,6 +20,7 @@ fits nowhere, one instance is kept for it until it does.
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import inf
 from typing import Final, Generic
 
@@ -48,6 +49,10 @@ EVERY: Final = 8
 """One of so many parts of the work is for requests that were promoted, if one waits."""
 PASSED_OVER: Final = 64
 """Waiting ones that fit nowhere are looked at in one release: each costs a decision."""
+GONE_THROUGH: Final = 256
+"""Waiting ones are gone through in one release, half a millisecond where others decide for all of
+them; who is behind those gets nearer with the next order.
+"""
 
 
 @dataclass(slots=True)
@@ -141,7 +146,7 @@ class Pool(Generic[KeyT]):
         precedents = Precedents(self._releases)
         self._releases += 1
         free = self._free(kept, now) if self._list else kept
-        for one, due in self._in_turn(now) if free else ():
+        for one, due in islice(self._in_turn(now), GONE_THROUGH) if free else ():
             ask, at_any_price = one.ask, due or one.kept is not None
             if ask.among is not None and ask.among.isdisjoint(free):
                 continue

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from support.known_predictor import FAST, Known
 from support.pool_case import Front, instances
 
+from steelyard_router.scheduling import order
 from steelyard_router.scheduling.candidate import Outlook, Terms
-from steelyard_router.scheduling.pool import EVERY, PASSED_OVER
+from steelyard_router.scheduling.pool import EVERY, GONE_THROUGH, PASSED_OVER
 from steelyard_router.scheduling.precedent import LOOKED_AT
 from steelyard_router.scheduling.price import DEAR, too_dear
 from steelyard_router.scheduling.request import SLO, RequestView, Weights
@@ -250,6 +252,20 @@ def test_however_many_wait_for_others_the_next_is_found() -> None:
         made.offer(f"batch-{number}", replace(BATCH, prompt_tokens=2000 - number), 1.0)
     made.offer("short", SHORT, 1.0)
 
+    assert [key for key, _ in made.release(1.0)] == ["short"]
+
+
+def test_a_release_goes_through_so_many_of_them_and_no_more() -> None:
+    """The next order brings those before the others who go sooner."""
+    made = front()
+    made.pool.update(order.build("FCFS", Random(1)), ROOM)
+    for number in range(2 * GONE_THROUGH):
+        made.offer(f"batch-{number}", BATCH, 1.0)
+    made.offer("short", SHORT, 1.0)
+    assert made.release(1.0) == []
+    assert made.pool.yielding == GONE_THROUGH
+
+    made.pool.update(order.build("ShortestPredicted", Random(1)), ROOM, at_once=10_000)
     assert [key for key, _ in made.release(1.0)] == ["short"]
 
 
