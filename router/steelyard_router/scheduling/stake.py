@@ -91,8 +91,10 @@ class Stakes:
         each_s, before, harms, risks = token_s * UNIT, before_s / token_s, 0.0, 0.0
         for (_, theirs, _), (sequences, harm, pace) in self._sums.items():
             share = each_s * pace / sequences
-            harms += harm * slope(share)
+            steep = slope(share)
+            harms += harm * steep
             if theirs >= priority:
-                steep = slope(min(max(1.0, share * before), share))
+                if share > 1.0:
+                    steep = slope(max(1.0, share * before))
                 risks += harm * steep if steep > SLACK else 0.0
         return UNIT * harms, UNIT * risks
