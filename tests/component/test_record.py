@@ -108,14 +108,14 @@ async def test_a_request_that_still_runs_at_the_end_is_waited_for() -> None:
             (reading,) = proxy.router.observer.recorder.readings
             await until(lambda: reading.open == 1)
             time_is_up(proxy)
-            await until(lambda: asyncio.get_running_loop().time() > reading.until_s + 0.5)
+            await until(lambda: asyncio.get_running_loop().time() > reading.until_s + 1)
             assert begun(proxy)
             released.set()
             await asking
             *_, row, end = await told(response)
 
     assert row["result"] == "ok"
-    assert row["e2e_ms"] > 500
+    assert row["e2e_ms"] > 1000
     assert end["steelyard_end"]["unfinished"] == 0
 
 

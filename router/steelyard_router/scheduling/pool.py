@@ -71,9 +71,7 @@ class Pool(Generic[KeyT]):
         self, scheduler: Scheduler, order: Order, *, room: Room = ROOM, at_once: int = AT_ONCE
     ) -> None:
         self._scheduler = scheduler
-        self._order = order
-        self._room, self._at_any_price = room, replace(room, dear=inf)
-        self._at_once = at_once
+        self.update(order, room, at_once)
         self._list: WaitList[KeyT] = WaitList()
         self._number = 0
         self._prospect = Prospect(scheduler)

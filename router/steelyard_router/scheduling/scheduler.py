@@ -308,21 +308,35 @@ class Scheduler:
         later = (row for row in rows if terms.slots[row] > self._last_slot)
         return next(later, rows[0])
 
-    def _outlook(self, terms: Terms, strategy: Strategy, members: list[Member]) -> Outlook | None:
-        """Where the strategy wants it."""
+    def _outlook(
+        self,
+        terms: Terms,
+        strategy: Strategy,
+        members: list[Member],
+        made: Outlook | None = None,
+    ) -> Outlook | None:
+        """Where the strategy wants it; `made` where there is such a one already."""
         wish = strategy.wants_outlook
         if wish is Wish.NEVER:
             return None
-        known = all(map(self._predictor.trusted, [member.name for member in members]))
+        known = (
+            all(map(self._predictor.trusted, [member.name for member in members]))
+            if made is None
+            else made.known
+        )
         if wish is Wish.TRUSTED and not known:
             return None
+        if made is not None:
+            return made
         usual = self._usual.of(terms.request.workload)
         return outlook(terms, members, self._predictor, usual, known=known)
 
     def _try(self, terms: Terms, trial: Trial, members: list[Member], match: Match) -> str | None:
         """Where the policy on trial would place it, on the loads that the one in force saw."""
-        terms = replace(terms, request=trial.request)
-        terms.outlook = self._outlook(terms, trial.strategy, members)
+        asked, terms = terms.request, replace(terms, request=trial.request)
+        alike = (asked.workload, asked.priority) == (trial.request.workload, trial.request.priority)
+        made = terms.outlook if alike else None
+        terms.outlook = self._outlook(terms, trial.strategy, members, made)
         room, cap = trial.room, trial.max_p_tokens
         try:
             open_ = open_to(trial.request, members, match.hits, self._predictor, room)
